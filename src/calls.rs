@@ -1,0 +1,1 @@
+//! The one table of intercepted MPI calls.

@@ -1,0 +1,13 @@
+//! What copytune knows, without a single hook: the routine catalogue, call sites, the flow of calls,
+//! the tuner, statistics and the state on disk. The preload library and the command both drive it.
+
+pub mod calls;
+pub mod engine;
+pub mod flow;
+pub mod options;
+pub mod report;
+pub mod routines;
+pub mod site;
+pub mod state;
+pub mod stats;
+pub mod tuner;

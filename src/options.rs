@@ -1,0 +1,1 @@
+//! The environment variables, in one table that also documents itself.

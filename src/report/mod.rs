@@ -1,0 +1,1 @@
+//! Reports for people: the table of tuned selections and its JSON form.

@@ -1,0 +1,48 @@
+//! The catalogue of copy routines: how to copy, and on which CPU each routine can run.
+//!
+//! A routine is identified by its name everywhere outside a process (state files, variables, reports);
+//! its [`RoutineId`] is an index that is valid within one process only.
+
+mod catalogue;
+mod cpu;
+
+pub use catalogue::{catalogue, find, usable};
+pub use cpu::Features;
+
+/// The signature of every routine: memcpy's own (C11 7.24.2.1), including the returned destination.
+///
+/// `dst` and `src` must be valid for `n` bytes; they may overlap only if the routine says so.
+pub type CopyFn = unsafe extern "C" fn(dst: *mut u8, src: *const u8, n: usize) -> *mut u8;
+
+/// Index of a routine in [`catalogue`]; 0 is always [`DEFAULT`].
+pub type RoutineId = u16;
+
+/// "What the library would have done by itself": libc's memcpy, or UCX's inline `rep movsb`. It is
+/// resolved by whoever copies; the catalogue's entry 0 stands for it and copies with libc's memcpy.
+pub const DEFAULT: RoutineId = 0;
+
+/// One copy routine.
+#[derive(Debug, Clone, Copy)]
+pub struct Routine {
+    /// Says what the routine is; a name always means the same routine, in every version.
+    pub name: &'static str,
+    /// One sentence for `copytune routines`.
+    pub about: &'static str,
+    /// CPU features without which the routine faults.
+    pub needs: Features,
+    /// Least number of bytes for which the routine is sensible (it is correct for every size).
+    pub min_bytes: usize,
+    /// Greatest number of bytes for which it is sensible.
+    pub max_bytes: usize,
+    /// Whether source and destination may overlap (memmove's contract).
+    pub overlap: bool,
+    /// The code. Call it only on a CPU that has all of `needs`: [`usable`] and [`Routine::function`] see to that.
+    copy: CopyFn,
+}
+
+impl Routine {
+    /// The routine's code, or `None` where a CPU with `features` cannot run it.
+    pub fn function(&self, features: Features) -> Option<CopyFn> {
+        features.contains(self.needs).then_some(self.copy)
+    }
+}
