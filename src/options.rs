@@ -1,1 +1,404 @@
 //! The environment variables, in one table that also documents itself.
+//!
+//! The preloaded library reads them at MPI_Init; `copytune help env` prints the same table.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use crate::routines;
+
+/// Strategies that `COPYTUNE_STRATEGY` may name; the first is the default.
+pub const STRATEGIES: &[&str] = &["quench"];
+
+/// What the preloaded library does with the program's messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Learn while the program runs, and use what was learnt.
+    Tune,
+    /// Use the saved choices as they are; explore nothing, save no new choice.
+    Replay,
+    /// Measure, change nothing.
+    Profile,
+    /// Record the flowgraph only.
+    DryRun,
+}
+
+/// How much the library says on stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Log {
+    /// Errors only.
+    Quiet,
+    /// One summary line of rank 0 at MPI_Finalize.
+    Summary,
+    /// Every decision.
+    Debug,
+}
+
+/// Everything that the environment can set, validated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// False: the library does nothing at all.
+    pub enabled: bool,
+    /// What is done with the messages.
+    pub mode: Mode,
+    /// Directory of the saved state, absolute where the working directory is known. `None` when no variable
+    /// (COPYTUNE_DIR, XDG_STATE_HOME, HOME) names one.
+    pub dir: Option<PathBuf>,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Name of the tuning strategy, one of [`STRATEGIES`].
+    pub strategy: &'static str,
+    /// Names and globs of the routines that may be used; empty: all. See [`Options::permits`].
+    pub routines: Vec<String>,
+    /// The routine that is used for every message, instead of tuning.
+    pub routine: Option<String>,
+    /// Smaller messages are left alone, in bytes.
+    pub min_bytes: usize,
+    /// How much is said.
+    pub log: Log,
+    /// CPU feature mask, as given: the routine catalogue reads it.
+    pub cpu_mask: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            mode: Mode::Tune,
+            dir: None,
+            seed: 1,
+            strategy: STRATEGIES[0],
+            routines: Vec::new(),
+            routine: None,
+            min_bytes: 1024,
+            log: Log::Summary,
+            cpu_mask: None,
+        }
+    }
+}
+
+/// One environment variable: what the documentation says and how a value is taken.
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// The values that are allowed, in words.
+    pub allowed: &'static str,
+    /// The default, in words; it is what [`Options::default`] holds.
+    pub default: &'static str,
+    /// What it does, one sentence.
+    pub about: &'static str,
+    /// Takes a value; `None` when it is not allowed, and then the options are unchanged.
+    take: fn(&OsStr, &mut Options) -> Option<()>,
+}
+
+static VARIABLES: &[Variable] = &[
+    Variable {
+        name: "COPYTUNE",
+        allowed: "0 or 1",
+        default: "1",
+        about: "0 switches the library off: every call goes straight through.",
+        take: |value, options| {
+            options.enabled = one_of(value, &[("0", false), ("1", true)])?;
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_MODE",
+        allowed: "tune, replay or profile",
+        default: "tune",
+        about: "tune: learn while running; replay: use the saved choices, explore nothing; profile: measure only.",
+        take: |value, options| {
+            options.mode = one_of(
+                value,
+                &[
+                    ("tune", Mode::Tune),
+                    ("replay", Mode::Replay),
+                    ("profile", Mode::Profile),
+                ],
+            )?;
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_DIR",
+        allowed: "a directory, made when missing",
+        default: "$XDG_STATE_HOME/copytune, else ~/.local/state/copytune",
+        about: "Where the state is kept between runs.",
+        take: |value, options| {
+            let path = PathBuf::from(value);
+            // Resolved at once: a program may change its working directory before it ends.
+            options.dir = Some(std::path::absolute(&path).unwrap_or(path));
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_SEED",
+        allowed: "a whole number from 0 to 18446744073709551615",
+        default: "1",
+        about: "Seed of all randomness: the same seed and the same times give the same choices.",
+        take: |value, options| {
+            options.seed = value.to_str()?.trim().parse().ok()?;
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_STRATEGY",
+        allowed: "quench",
+        default: "quench",
+        about: "How candidates are searched; quench is simulated quenching with ranked candidates.",
+        take: |value, options| {
+            let name = value.to_str()?.trim();
+            options.strategy = STRATEGIES.iter().find(|s| s.eq_ignore_ascii_case(name))?;
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_ROUTINES",
+        allowed: "routine names or globs (* and ?), separated by commas, that match at least one of `copytune routines`",
+        default: "all",
+        about: "The routines that may be used; the library's own way of copying always stays among them.",
+        take: |value, options| {
+            let globs: Vec<String> = value
+                .to_str()?
+                .split(',')
+                .map(|item| item.trim().to_owned())
+                .filter(|item| !item.is_empty())
+                .collect();
+            let known = |pattern: &String| {
+                routines::catalogue()
+                    .iter()
+                    .any(|r| glob_matches(pattern, r.name))
+            };
+            if globs.is_empty() || !globs.iter().all(known) {
+                return None;
+            }
+            options.routines = globs;
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_ROUTINE",
+        allowed: "one name of `copytune routines`",
+        default: "none",
+        about: "Forces one routine for every message, instead of tuning.",
+        take: |value, options| {
+            let name = value.to_str()?.trim();
+            routines::find(name)?;
+            options.routine = Some(name.to_owned());
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_MIN_BYTES",
+        allowed: "a number of bytes, also as 4k, 1M, 1G (powers of 1024)",
+        default: "1024",
+        about: "Smaller messages are left alone.",
+        take: |value, options| {
+            options.min_bytes = parse_bytes(value.to_str()?)?;
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_LOG",
+        allowed: "quiet, summary or debug",
+        default: "summary",
+        about: "How much is said on stderr; summary is one line of rank 0 at MPI_Finalize.",
+        take: |value, options| {
+            options.log = one_of(
+                value,
+                &[
+                    ("quiet", Log::Quiet),
+                    ("summary", Log::Summary),
+                    ("debug", Log::Debug),
+                ],
+            )?;
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_CPU_MASK",
+        allowed: "CPU features, as in `copytune routines`",
+        default: "none",
+        about: "Lowers the CPU features that routines may use.",
+        take: |value, options| {
+            options.cpu_mask = Some(value.to_str()?.trim().to_owned());
+            Some(())
+        },
+    },
+];
+
+/// All variables, in the order of the documentation.
+pub fn variables() -> &'static [Variable] {
+    VARIABLES
+}
+
+impl Options {
+    /// The options that the variables found by `lookup` give, and one line for each wrong value.
+    ///
+    /// An empty value counts as unset. A wrong value leaves the default. Never panics.
+    pub fn from_lookup(lookup: &dyn Fn(&str) -> Option<OsString>) -> (Options, Vec<String>) {
+        let get = |name: &str| lookup(name).filter(|value| !value.is_empty());
+        let mut options = Options {
+            dir: default_dir(&get),
+            ..Options::default()
+        };
+        let mut warnings = Vec::new();
+        for variable in VARIABLES {
+            let Some(value) = get(variable.name) else {
+                continue;
+            };
+            if (variable.take)(&value, &mut options).is_none() {
+                warnings.push(format!(
+                    "{}={}: not allowed; use {}; the default ({}) is used",
+                    variable.name,
+                    printable(&value),
+                    variable.allowed,
+                    variable.default
+                ));
+            }
+        }
+        (options, warnings)
+    }
+
+    /// [`Options::from_lookup`] for the process's own environment.
+    pub fn from_env() -> (Options, Vec<String>) {
+        Self::from_lookup(&|name| std::env::var_os(name))
+    }
+
+    /// Whether COPYTUNE_ROUTINES lets the routine of that name be used.
+    pub fn permits(&self, routine: &str) -> bool {
+        self.routines.is_empty() || self.routines.iter().any(|g| glob_matches(g, routine))
+    }
+}
+
+/// One line for each name in `names` that looks like a variable of copytune and is none.
+///
+/// `COPYTUNE_TEST_*` belongs to the project's tests and is passed over.
+pub fn unknown_variables(names: impl IntoIterator<Item = OsString>) -> Vec<String> {
+    let mut unknown: Vec<String> = names
+        .into_iter()
+        .map(|name| printable(&name))
+        .filter(|name| name.starts_with("COPYTUNE_") && !name.starts_with("COPYTUNE_TEST_"))
+        .filter(|name| VARIABLES.iter().all(|v| v.name != name))
+        .collect();
+    unknown.sort();
+    unknown
+        .into_iter()
+        .map(|name| {
+            let nearest = VARIABLES
+                .iter()
+                .min_by_key(|v| strsim::damerau_levenshtein(v.name, &name))
+                .map_or("", |v| v.name);
+            format!(
+                "{name}: no such variable; did you mean {nearest}? (`copytune help env` lists all)"
+            )
+        })
+        .collect()
+}
+
+/// The table of variables as text, for `copytune help env`.
+pub fn documentation() -> String {
+    let mut text = String::from("Environment variables that libcopytune.so reads at MPI_Init:\n");
+    for variable in VARIABLES {
+        let _ = write!(
+            text,
+            "\n  {}\n      {}\n      Allowed: {}.\n      Default: {}.\n",
+            variable.name, variable.about, variable.allowed, variable.default
+        );
+    }
+    text.push_str(
+        "\nAn empty value counts as unset. A wrong value gives one line on stderr, and the default is used.\n",
+    );
+    text
+}
+
+/// `$XDG_STATE_HOME/copytune`, else `$HOME/.local/state/copytune`. The XDG Base Directory specification has
+/// relative paths in its variables ignored.
+fn default_dir(get: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let base = get("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| get("HOME").map(|home| PathBuf::from(home).join(".local/state")))?;
+    Some(base.join("copytune"))
+}
+
+fn one_of<T: Copy>(value: &OsStr, allowed: &[(&str, T)]) -> Option<T> {
+    let value = value.to_str()?.trim();
+    allowed
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(value))
+        .map(|(_, meaning)| *meaning)
+}
+
+/// A number of bytes with an optional suffix k, M or G (powers of 1024, either case, `B` or `iB` after it allowed).
+fn parse_bytes(text: &str) -> Option<usize> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, suffix) = text.split_at(digits);
+    let shift = match suffix.trim_start() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        _ => return None,
+    };
+    number.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+/// Whether `name` matches `pattern`, in which `*` stands for any characters and `?` for one.
+fn glob_matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
+    let (mut p, mut n) = (0, 0);
+    // Where to go on when a literal fails: after the last `*`, one more byte of the name swallowed.
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                retry = Some((p + 1, n));
+                p += 1;
+            }
+            Some(&c) if c == b'?' || c == name[n] => {
+                p += 1;
+                n += 1;
+            }
+            _ => match retry {
+                Some((after_star, swallowed)) => {
+                    retry = Some((after_star, swallowed + 1));
+                    p = after_star;
+                    n = swallowed + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|c| *c == b'*')
+}
+
+/// The value on one line, with odd characters escaped and a bounded length.
+fn printable(value: &OsStr) -> String {
+    const LONGEST: usize = 80;
+    let text = value.to_string_lossy();
+    let mut line: String = text
+        .chars()
+        .take(LONGEST)
+        .flat_map(|c| {
+            let escaped: Vec<char> = if c.is_control() {
+                c.escape_default().collect()
+            } else {
+                vec![c]
+            };
+            escaped
+        })
+        .collect();
+    if text.chars().nth(LONGEST).is_some() {
+        line.push('…');
+    }
+    line
+}
+
+#[cfg(test)]
+#[path = "options_tests.rs"]
+mod tests;
