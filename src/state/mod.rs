@@ -1,1 +1,24 @@
 //! What is remembered between runs: the format on disk and the files that hold it.
+//!
+//! One file holds up to [`RANKS_PER_SHARD`] ranks of one job; ranks and jobs merge through the file system,
+//! under a file lock, and never by messages: a job in which some ranks are not preloaded would hang.
+//! Knows nothing of how any of it was learnt.
+
+mod envelope;
+mod error;
+pub mod format;
+mod key;
+mod listing;
+mod merge;
+mod store;
+
+pub use error::{Refusal, StateError};
+pub use format::RankState;
+pub use key::{Key, build_identity, catalogue_version, cpu_model, executable_name};
+pub use listing::{State, states_at};
+pub use store::{RANKS_PER_SHARD, Saved, load, save};
+
+/// Whether `rank` is the one that reports for its shard what all of the shard's ranks notice alike.
+pub fn speaks_for_shard(rank: u32) -> bool {
+    rank.is_multiple_of(RANKS_PER_SHARD)
+}

@@ -1,0 +1,262 @@
+//! The data in a state file: plain structures, in the units that their fields name.
+//!
+//! Changing the meaning of a field, or removing one, needs a new [`SCHEMA`]; adding one does not, since
+//! missing fields get their defaults and unknown ones are passed over.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Key;
+
+/// Version of the meaning of these structures.
+pub const SCHEMA: u32 = 1;
+
+/// The content of one state file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shard {
+    /// What the state belongs to.
+    pub key: Key,
+    /// Per rank, what was learnt.
+    pub ranks: BTreeMap<u32, RankState>,
+    /// Names of the pending files that the latest write of this file took in: one that a crash left in
+    /// place is not counted twice.
+    #[serde(default)]
+    pub absorbed: Vec<String>,
+}
+
+/// What one rank has learnt.
+///
+/// Given to [`super::save`], the counters (`runs`, `seconds`, `executions`, bytes) are those of the ending run
+/// alone; the file holds their sums over all runs. Everything else is the present state of knowledge.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RankState {
+    /// Runs so far; 1 for the ending run.
+    pub runs: u64,
+    /// When it was saved, in seconds since the Unix epoch.
+    pub saved_at: u64,
+    /// The latest run reached MPI_Finalize; false when it ended otherwise.
+    pub finished: bool,
+    /// Time from MPI_Init to MPI_Finalize, in seconds.
+    #[serde(with = "nan_as_null")]
+    pub seconds: f64,
+    /// Message bytes of all calls, by the way they were copied.
+    pub copied: Copied,
+    /// The call sites; everything else names them by index.
+    pub sites: Vec<Site>,
+    /// The intervals.
+    pub intervals: Vec<Interval>,
+}
+
+/// Message bytes, by the way they were copied.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Copied {
+    /// By a copy in user space that the hooks reached.
+    pub user: u64,
+    /// By the kernel (process_vm_readv and process_vm_writev).
+    pub kernel: u64,
+    /// By neither: inline code, devices, or not at all.
+    pub unseen: u64,
+}
+
+impl Copied {
+    /// All bytes.
+    pub fn total(&self) -> u64 {
+        self.user
+            .saturating_add(self.kernel)
+            .saturating_add(self.unseen)
+    }
+
+    /// Adds another count.
+    pub fn add(&mut self, other: &Copied) {
+        self.user = self.user.saturating_add(other.user);
+        self.kernel = self.kernel.saturating_add(other.kernel);
+        self.unseen = self.unseen.saturating_add(other.unseen);
+    }
+}
+
+/// A module (executable or shared library) that holds a call site.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Module {
+    /// File name without its directories.
+    pub name: String,
+    /// Path, as it was when the module was loaded.
+    pub path: String,
+    /// See [`super::build_identity`]; empty where unknown.
+    pub build: String,
+}
+
+/// The binding through which a call came.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// MPI_X.
+    #[default]
+    C,
+    /// mpif.h and `use mpi`.
+    Fortran,
+    /// `use mpi_f08`.
+    Fortran08,
+}
+
+/// A call site: one signature of the flowgraph.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Site {
+    /// Where the code is.
+    pub module: Module,
+    /// The return address minus the module's load bias (`dlpi_addr` of dl_iterate_phdr(3)).
+    pub offset: u64,
+    /// The symbol that was called, as the program spells it: `MPI_Send`, `mpi_send_`.
+    pub call: String,
+    /// Binding of that symbol.
+    pub language: Language,
+    /// Bytes of one message; 0 where a call has none.
+    pub bytes: u64,
+    /// Calls.
+    pub executions: u64,
+    /// Message bytes of all its calls, by the way they were copied.
+    pub copied: Copied,
+    /// [`RankState::saved_at`] of the latest run that executed it; filled in by [`super::save`].
+    pub used_at: u64,
+}
+
+/// Where an interval's tuner stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// Learns what the default costs.
+    #[default]
+    Baseline,
+    /// Simulated quenching explores.
+    Quench,
+    /// Winner and default are compared.
+    Guard,
+    /// The winner was faster with 95 % confidence and is used.
+    Adopted,
+    /// The default is used.
+    Rejected,
+}
+
+/// A time per execution; unknown when there are no samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Measure {
+    /// Number of executions behind it.
+    pub samples: u64,
+    /// Mean, in seconds.
+    #[serde(with = "nan_as_null")]
+    pub mean: f64,
+    /// Standard deviation of one execution, in seconds; NaN with a single sample.
+    #[serde(with = "nan_as_null")]
+    pub deviation: f64,
+}
+
+/// What tuning gained: (default - tuned) / default, so that 0.05 means 5 % faster than the default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gain {
+    /// The estimate.
+    #[serde(with = "nan_as_null")]
+    pub mean: f64,
+    /// Lower end of the 95 % confidence interval.
+    #[serde(with = "nan_as_null")]
+    pub low: f64,
+    /// Upper end of the 95 % confidence interval.
+    #[serde(with = "nan_as_null")]
+    pub high: f64,
+}
+
+/// One class of executions of an interval: a way through it and a stop address. Its place in
+/// [`Interval::stops`] is the class's number for the saved tuner.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Stop {
+    /// The sites on the way, entry first, by index; empty when the interval has only one way through.
+    pub path: Vec<u32>,
+    /// The site of the stop address, by index.
+    pub site: u32,
+    /// Executions.
+    pub executions: u64,
+    /// With the default.
+    pub default: Measure,
+    /// With the chosen configuration.
+    pub tuned: Measure,
+}
+
+/// A variable of an interval's tuner: a node and the routines that it may use.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Variable {
+    /// Place in [`Interval::nodes`].
+    pub node: u32,
+    /// Names of the choices; 0 is the default.
+    pub choices: Vec<String>,
+}
+
+/// An interval: the unit that is timed and tuned.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Interval {
+    /// Its sites by index, entry first.
+    pub nodes: Vec<u32>,
+    /// Index of the site that is the target of the innermost loop around it, where known.
+    pub target: Option<u32>,
+    /// Its classes.
+    pub stops: Vec<Stop>,
+    /// Executions.
+    pub executions: u64,
+    /// Time spent in it, in seconds (the sum over the executions that were timed, scaled to all).
+    #[serde(with = "nan_as_null")]
+    pub seconds: f64,
+    /// [`RankState::saved_at`] of the latest run that executed it; filled in by [`super::save`].
+    pub used_at: u64,
+    /// Where its tuner stands.
+    pub phase: Phase,
+    /// Evaluations so far, over all runs: of two states of one interval the one with more wins.
+    pub evidence: u64,
+    /// Time of an execution with the default.
+    pub default: Measure,
+    /// Time of an execution with the chosen configuration.
+    pub tuned: Measure,
+    /// What the chosen configuration gained.
+    pub gain: Option<Gain>,
+    /// The routine in use for each node, `None` for one that is not tuned.
+    pub chosen: Vec<Option<String>>,
+    /// Why nothing was adopted; empty when it was.
+    pub reason: String,
+    /// The tuner's variables.
+    pub variables: Vec<Variable>,
+    /// The tuner, as it saves itself.
+    pub tuner: Option<Value>,
+}
+
+impl Interval {
+    /// Whether the chosen configuration was adopted.
+    pub fn adopted(&self) -> bool {
+        self.phase == Phase::Adopted
+    }
+}
+
+/// JSON has no NaN or infinity: they are written as null, and null is read as NaN.
+mod nan_as_null {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        if value.is_finite() {
+            serializer.serialize_f64(*value)
+        } else {
+            serializer.serialize_none()
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::NAN))
+    }
+}
