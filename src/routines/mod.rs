@@ -7,7 +7,7 @@ mod catalogue;
 mod cpu;
 
 pub use catalogue::{catalogue, find, usable};
-pub use cpu::Features;
+pub use cpu::{Features, Mask};
 
 /// The signature of every routine: memcpy's own (C11 7.24.2.1), including the returned destination.
 ///
@@ -18,18 +18,31 @@ pub type CopyFn = unsafe extern "C" fn(dst: *mut u8, src: *const u8, n: usize) -
 pub type RoutineId = u16;
 
 /// "What the library would have done by itself": libc's memcpy, or UCX's inline `rep movsb`. It is
-/// resolved by whoever copies; the catalogue's entry 0 stands for it and copies with libc's memcpy.
+/// resolved by whoever copies; the catalogue's entry 0 stands for it and calls the symbol `memcpy`, which
+/// in the preload library is the hook itself, so there it must never be called.
 pub const DEFAULT: RoutineId = 0;
+
+unsafe extern "C" {
+    /// memmove in 600 bytes of SSE2 code that refers to no data and needs no relocation: right for any size,
+    /// alignment and overlap, and legal before anything else is (while the dynamic linker relocates).
+    ///
+    /// # Safety
+    ///
+    /// `dst` and `src` must be valid for `n` bytes each.
+    pub fn copytune_builtin_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8;
+}
 
 /// One copy routine.
 #[derive(Debug, Clone, Copy)]
 pub struct Routine {
     /// Says what the routine is; a name always means the same routine, in every version.
     pub name: &'static str,
-    /// One sentence for `copytune routines`.
+    /// What sets it apart, for `copytune routines`.
     pub about: &'static str,
     /// CPU features without which the routine faults.
     pub needs: Features,
+    /// CPU features without which it runs, but so slowly that [`usable`] leaves it out.
+    pub wants: Features,
     /// Least number of bytes for which the routine is sensible (it is correct for every size).
     pub min_bytes: usize,
     /// Greatest number of bytes for which it is sensible.

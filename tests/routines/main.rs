@@ -1,0 +1,204 @@
+//! Every routine of the catalogue against a naive oracle, in the manner of dav1d's checkasm. A new routine
+//! needs no line here: the catalogue's own line enters it.
+//!
+//! Each routine runs in a process of its own, so that SIGILL or SIGSEGV fails the test with the routine's
+//! name, the case and the seed. `COPYTUNE_TEST_SEED=N` repeats a run; `COPYTUNE_CPU_MASK` lowers the CPU.
+
+mod arena;
+mod call;
+mod cases;
+mod mutants;
+mod progress;
+mod publish;
+
+use copytune_core::routines::{CopyFn, DEFAULT, Features, Mask, catalogue, find, usable};
+use progress::Progress;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// One routine under test.
+struct Subject {
+    name: &'static str,
+    copy: CopyFn,
+    overlap: bool,
+}
+
+/// The routines that this CPU, lowered by COPYTUNE_CPU_MASK, can run.
+fn subjects() -> Vec<Subject> {
+    let mask: Mask = match std::env::var("COPYTUNE_CPU_MASK") {
+        Ok(text) => text.parse().expect("COPYTUNE_CPU_MASK"),
+        Err(_) => Mask::NONE,
+    };
+    let features = Features::detect().masked(mask);
+    catalogue()
+        .iter()
+        .filter_map(|routine| {
+            Some(Subject {
+                name: routine.name,
+                copy: routine.function(features)?,
+                overlap: routine.overlap,
+            })
+        })
+        .collect()
+}
+
+/// COPYTUNE_TEST_SEED, or one from the clock; the same for the whole process.
+fn seed() -> u64 {
+    static SEED: LazyLock<u64> = LazyLock::new(|| match std::env::var("COPYTUNE_TEST_SEED") {
+        Ok(text) => text.parse().expect("COPYTUNE_TEST_SEED is a number"),
+        Err(_) => {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH);
+            since.map_or(0, |time| time.subsec_nanos().into())
+        }
+    });
+    println!("COPYTUNE_TEST_SEED={}", *SEED);
+    *SEED
+}
+
+/// Runs the cases of one routine in a new process; the error says what went wrong where.
+fn run_apart(name: &str, seed: u64) -> Result<(), String> {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    let progress = Progress::create(file.path());
+    let exe = std::env::current_exe().expect("the test's own path");
+    let output = Command::new(exe)
+        .args(["one_routine", "--exact", "--ignored", "--nocapture"])
+        .env("COPYTUNE_TEST_ROUTINE", name)
+        .env("COPYTUNE_TEST_SEED", seed.to_string())
+        .env("COPYTUNE_TEST_PROGRESS", file.path())
+        .output()
+        .expect("the test can run itself");
+    if output.status.success() {
+        return Ok(());
+    }
+    let cause = match output.status.signal() {
+        Some(signal) => format!("died of signal {signal}"),
+        None => String::from_utf8_lossy(&output.stderr)
+            .lines()
+            .find(|line| line.starts_with("wrong: "))
+            .unwrap_or("no cause was given")
+            .to_string(),
+    };
+    Err(format!(
+        "{name}: {cause}; {progress}; COPYTUNE_TEST_SEED={seed}"
+    ))
+}
+
+/// The process that [`run_apart`] starts.
+#[test]
+#[ignore = "started by the other tests, for one routine"]
+fn one_routine() {
+    let name = std::env::var("COPYTUNE_TEST_ROUTINE").expect("started by run_apart");
+    let path = std::env::var("COPYTUNE_TEST_PROGRESS").expect("started by run_apart");
+    let subject = subjects()
+        .into_iter()
+        .chain(mutants::all())
+        .find(|subject| subject.name == name)
+        .expect("a routine that can run here");
+    let progress = Progress::open(path.as_ref());
+    if let Err(wrong) = cases::all(&subject, seed(), &progress) {
+        eprintln!("wrong: {wrong}");
+        std::process::exit(1);
+    }
+}
+
+/// Runs all in parallel processes; the failures, in no particular order.
+fn failures(names: &[&str], seed: u64) -> Vec<String> {
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, |n| n.get().min(4)) {
+            scope.spawn(|| {
+                while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(failure) = run_apart(name, seed) {
+                        failures.lock().unwrap().push(failure);
+                    }
+                }
+            });
+        }
+    });
+    failures.into_inner().unwrap()
+}
+
+#[test]
+fn every_routine_copies_right() {
+    if !call::sees_dirty_upper_halves() {
+        println!("skipped: this CPU does not report upper halves in use (XGETBV with ECX = 1)");
+    }
+    let names: Vec<&str> = subjects().iter().map(|subject| subject.name).collect();
+    println!("{} routines", names.len());
+    let failures = failures(&names, seed());
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+#[test]
+fn wrong_routines_are_caught() {
+    let seed = seed();
+    for (subject, symptom) in mutants::with_symptoms() {
+        let failure = run_apart(subject.name, seed).expect_err(subject.name);
+        assert!(failure.contains(symptom), "wanted {symptom:?}: {failure}");
+    }
+}
+
+#[test]
+fn stores_are_published_by_a_release_store() {
+    let seed = seed();
+    for subject in subjects() {
+        publish::check(&subject, seed).unwrap_or_else(|wrong| panic!("{}: {wrong}", subject.name));
+    }
+}
+
+#[test]
+fn the_copy_for_early_calls_is_right() {
+    let failures = failures(&["builtin"], seed());
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+#[test]
+fn masks_make_routines_impossible_to_select() {
+    let mut counts = Vec::new();
+    for level in Mask::LEVELS {
+        let features = Features::detect().masked(level.parse().unwrap());
+        for bytes in [0, 1, 255, 1024, 4096, 65_536, 1 << 20, 64 << 20, usize::MAX] {
+            let chosen = usable(features, bytes);
+            assert_eq!(chosen[0], DEFAULT, "{level}, {bytes} bytes");
+            assert!(
+                chosen.len() <= 40,
+                "{level}, {bytes} bytes: {}",
+                chosen.len()
+            );
+            for id in chosen {
+                let routine = &catalogue()[usize::from(id)];
+                assert!(
+                    routine.function(features).is_some(),
+                    "{level}: {}",
+                    routine.name
+                );
+                assert!(
+                    id == DEFAULT || (routine.min_bytes..=routine.max_bytes).contains(&bytes),
+                    "{}: {bytes} bytes",
+                    routine.name
+                );
+            }
+        }
+        let can_run = |id| catalogue()[usize::from(id)].function(features).is_some();
+        counts.push(
+            (0..catalogue().len() as u16)
+                .filter(|id| can_run(*id))
+                .count(),
+        );
+    }
+    assert!(counts.is_sorted(), "{counts:?}");
+    assert!(counts[0] >= 4, "{counts:?}");
+}
+
+#[test]
+fn names_are_unique_and_found() {
+    for (index, routine) in catalogue().iter().enumerate() {
+        assert_eq!(find(routine.name), Some(index as u16), "{}", routine.name);
+        assert!(routine.min_bytes <= routine.max_bytes, "{}", routine.name);
+    }
+    assert_eq!(find("no such routine"), None);
+}
