@@ -1,9 +1,22 @@
 //! The flow of calls: a sequence of nodes becomes a flowgraph, loops, and disjoint intervals.
 //!
-//! Knows sequences of nodes; knows nothing of routines, clocks or MPI.
+//! Knows sequences of nodes; knows nothing of routines, clocks or MPI. The [`Tracker`] follows a running program; the
+//! same analysis ([`LoopForest`], then [`Partition`]) serves it and a recorded [`Flowgraph`].
 
+mod collapse;
+mod digraph;
+mod dj;
+mod dominators;
+mod executions;
+mod graph;
+mod intervals;
+mod loops;
 mod tracker;
 
+pub use executions::{Class, OVERFLOW};
+pub use graph::{END, Edge, Flowgraph, MAX_EDGES, MAX_NODES, START, Traversal};
+pub use intervals::{Interval, Partition};
+pub use loops::{Loop, LoopForest, LoopKind};
 pub use tracker::{Ended, Event, Tracker};
 
 /// Dense index of a node (one call signature) of one thread's flowgraph.

@@ -1,6 +1,31 @@
-//! Follows the calls of one thread and says where intervals start and end.
+//! Follows the calls of one thread and says where intervals start and end: dynamic detection (§3.3.4, §4.3.3 and
+//! Algorithm 6 of the source).
+//!
+//! Algorithm 6 searches for a loop when a call brings a node that was seen before, but not after the previous node. That
+//! is the moment when the flowgraph gets a new edge between nodes it has, and only then can its loops change (a new node has
+//! no way back yet). Here the whole graph is analysed again at that moment, with the code that also analyses recorded
+//! graphs, so both ways of detection agree as soon as the graphs do. A loop is known after one full iteration, its stop
+//! addresses as soon as they are met.
+//!
+//! An analysis costs in proportion to the graph. It is put off while the calls since the last ones do not pay for it, one
+//! unit per call and per node or edge; meanwhile the old intervals stay in force.
 
-use super::{IntervalId, NodeId};
+use super::executions::{Executions, Path};
+use super::graph::{END, MAX_NODES, START, Traversal};
+use super::intervals::pieces;
+use super::{Class, Flowgraph, IntervalId, LoopForest, NodeId};
+
+/// Units (nodes and edges analysed) that need not be saved up: small programs are analysed at once.
+const ANALYSIS_BURST: u64 = 16_384;
+
+/// Earliest number of calls at which presumed targets are judged again without a change of the graph.
+const REFRESH_CALLS: u64 = 256;
+
+/// Most interval indices that one tracker gives away; then the partition stays as it is.
+const MAX_INTERVALS: usize = 4_000_000;
+
+/// No interval.
+const OUTSIDE: IntervalId = IntervalId::MAX;
 
 /// An execution of an interval that has just come to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,7 +35,7 @@ pub struct Ended {
     /// The node whose call ended it: its stop address.
     pub stop: NodeId,
     /// Small dense index, per interval, of (the path taken through the interval, the stop address): only
-    /// executions of one class have comparable times.
+    /// executions of one class have comparable times. [`OVERFLOW`](super::OVERFLOW): comparable with none.
     pub class: u32,
 }
 
@@ -26,43 +51,380 @@ pub struct Event {
     pub changed: bool,
 }
 
+/// Where a node is in the partition.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    interval: IntervalId,
+    /// From 1, ascending along every path through the interval.
+    position: u32,
+}
+
+impl Place {
+    const OUTSIDE: Self = Self {
+        interval: OUTSIDE,
+        position: 0,
+    };
+}
+
+/// The execution in progress.
+#[derive(Debug, Clone, Copy)]
+struct Current {
+    place: Place,
+    path: Path,
+}
+
+impl Current {
+    const NONE: Self = Self {
+        place: Place::OUTSIDE,
+        path: Path::NONE,
+    };
+}
+
 /// The dynamic detector: flowgraph, loops and intervals of the calls seen so far.
-#[derive(Debug, Default)]
-pub struct Tracker {}
+///
+/// Nodes are numbered from 0 in order of first sight. Nodes from [`MAX_NODES`] on are not tracked: their calls end the
+/// execution in progress without a report.
+#[derive(Debug)]
+pub struct Tracker {
+    graph: Flowgraph,
+    /// Node of the previous call; [`START`] before the first, [`END`] when unknown.
+    previous: NodeId,
+    current: Current,
+    places: Vec<Place>,
+    calls: u64,
+    /// Number of calls at which the graph is analysed next; `u64::MAX` while no analysis could say anything new.
+    due: u64,
+    /// Units saved up for analyses, at the time of `credit_at` calls.
+    credit: u64,
+    credit_at: u64,
+    analyses: u64,
+    intervals: Vec<Executions>,
+    /// The intervals that are not retired.
+    live: Vec<IntervalId>,
+    presumed: Vec<NodeId>,
+    /// Number of edges that the tracker was given.
+    given: usize,
+}
+
+impl Default for Tracker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Tracker {
     /// A tracker that has seen nothing.
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            graph: Flowgraph::new(),
+            previous: START,
+            current: Current::NONE,
+            places: Vec::new(),
+            calls: 0,
+            due: u64::MAX,
+            credit: ANALYSIS_BURST,
+            credit_at: 0,
+            analyses: 0,
+            intervals: Vec::new(),
+            live: Vec::new(),
+            presumed: Vec::new(),
+            given: 0,
+        }
+    }
+
+    /// A tracker that starts with a recorded flowgraph and its intervals, whose nodes the caller has numbered likewise: no
+    /// warm-up, the first execution already counts. New nodes and edges are handled as ever; [`Self::misfits`] says how
+    /// well the recording suits the run.
+    pub fn with_graph(graph: Flowgraph) -> Self {
+        let mut tracker = Self {
+            given: graph.edges().len(),
+            graph,
+            ..Self::new()
+        };
+        tracker.analyse();
+        tracker
     }
 
     /// The thread called `node` (nodes are numbered from 0 in order of first sight).
+    #[inline]
     pub fn step(&mut self, node: NodeId) -> Event {
-        let _ = node;
-        Event::default()
+        self.calls += 1;
+        let traversal = self.graph.traverse(self.previous, node);
+        self.previous = node;
+        if traversal != Traversal::Known {
+            self.note(traversal, node);
+        }
+        if self.calls >= self.due {
+            return self.step_after_analysis(node);
+        }
+        let place = self.place(node);
+        let current = &mut self.current;
+        if place.interval == current.place.interval {
+            if place.position > current.place.position {
+                current.place.position = place.position;
+                current.path = current.path.then(node);
+                return Event::default();
+            }
+            if place.interval == OUTSIDE {
+                return Event::default();
+            }
+        }
+        self.turn(node, place)
+    }
+
+    /// Ends the execution in progress, if any, and starts one at `place`, if that is in an interval.
+    #[inline]
+    fn turn(&mut self, node: NodeId, place: Place) -> Event {
+        let Current {
+            place: Place { interval, .. },
+            path,
+        } = self.current;
+        let ended = self.intervals.get_mut(interval as usize).map(|executions| {
+            let class = executions.count(path, node);
+            Ended {
+                interval,
+                stop: node,
+                class,
+            }
+        });
+        self.current = Current {
+            place,
+            path: Path::from(node),
+        };
+        let started = (place.interval != OUTSIDE).then_some(place.interval);
+        Event {
+            ended,
+            started,
+            changed: false,
+        }
+    }
+
+    /// A call that finds the analysis due. What it ends is judged by the old partition, what it starts by the new one.
+    #[cold]
+    fn step_after_analysis(&mut self, node: NodeId) -> Event {
+        let before = self.current;
+        let place = self.place(node);
+        let goes_on =
+            place.interval == before.place.interval && place.position > before.place.position;
+        let mut event = if goes_on {
+            Event::default()
+        } else {
+            self.turn(node, place)
+        };
+        event.changed = self.analyse();
+        event.ended = event.ended.filter(|ended| !self.retired(ended.interval));
+        let now = self.place(node);
+        if goes_on && now.interval == before.place.interval && now.position > before.place.position
+        {
+            self.current = Current {
+                place: now,
+                path: before.path.then(node),
+            };
+        } else {
+            self.current = Current {
+                place: now,
+                path: Path::from(node),
+            };
+            event.started = (now.interval != OUTSIDE).then_some(now.interval);
+        }
+        event
+    }
+
+    /// Takes note of a change of the graph, or of a call that it could not record.
+    #[cold]
+    fn note(&mut self, traversal: Traversal, node: NodeId) {
+        match traversal {
+            Traversal::NewEdge => self.due = self.due.min(self.calls),
+            Traversal::Dropped if node as usize >= MAX_NODES => self.reset_position(),
+            _ => {}
+        }
+    }
+
+    /// Forgets the position: the next call is taken as following nothing, and the execution in progress is dropped. For
+    /// use after an error, or when calls were missed.
+    pub fn reset_position(&mut self) {
+        self.previous = END;
+        self.current = Current::NONE;
+    }
+
+    /// The thread makes no more calls: the flowgraph gets its edge to END, the execution in progress is dropped.
+    pub fn finish(&mut self) {
+        if self.previous != START && self.previous != END {
+            self.graph.traverse(self.previous, END);
+        }
+        self.reset_position();
     }
 
     /// The interval that `node` belongs to at present.
     pub fn interval_of(&self, node: NodeId) -> Option<IntervalId> {
-        let _ = node;
-        None
+        let interval = self.place(node).interval;
+        (interval != OUTSIDE).then_some(interval)
     }
 
     /// The nodes of an interval, its entry first; empty for a retired one.
     pub fn nodes(&self, interval: IntervalId) -> &[NodeId] {
-        let _ = interval;
-        &[]
+        self.intervals
+            .get(interval as usize)
+            .map_or(&[], |executions| &executions.nodes)
     }
 
-    /// The stop addresses seen so far of an interval.
+    /// The stop addresses seen so far of an interval, ascending.
     pub fn stops(&self, interval: IntervalId) -> Vec<NodeId> {
-        let _ = interval;
-        Vec::new()
+        let mut stops = Vec::new();
+        for (position, &node) in (1..).zip(self.nodes(interval)) {
+            let successors = self
+                .graph
+                .successors(node)
+                .map(|(to, _)| to)
+                .filter(|&to| to != END);
+            stops.extend(successors.filter(|&to| {
+                let place = self.place(to);
+                place.interval != interval || place.position <= position
+            }));
+        }
+        stops.sort_unstable();
+        stops.dedup();
+        stops
     }
 
     /// Whether a partition change has replaced this interval.
     pub fn retired(&self, interval: IntervalId) -> bool {
-        let _ = interval;
-        false
+        self.nodes(interval).is_empty()
+    }
+
+    /// The intervals of the present partition, by ascending entry.
+    pub fn live(&self) -> &[IntervalId] {
+        &self.live
+    }
+
+    /// Number of intervals so far, retired ones included: all indices are below.
+    pub fn intervals(&self) -> usize {
+        self.intervals.len()
+    }
+
+    /// Number of executions of an interval that ended, of all classes and of none.
+    pub fn executions(&self, interval: IntervalId) -> u64 {
+        self.intervals
+            .get(interval as usize)
+            .map_or(0, |executions| executions.total)
+    }
+
+    /// The classes of an interval's executions, by their index.
+    pub fn classes(&self, interval: IntervalId) -> &[Class] {
+        self.intervals
+            .get(interval as usize)
+            .map_or(&[], |executions| &executions.classes)
+    }
+
+    /// The flowgraph of the calls so far, on top of the given one.
+    pub fn graph(&self) -> &Flowgraph {
+        &self.graph
+    }
+
+    /// Number of calls.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Number of analyses of the graph.
+    pub fn analyses(&self) -> u64 {
+        self.analyses
+    }
+
+    /// Number of calls along edges that were not in the given graph.
+    pub fn misfits(&self) -> u64 {
+        let unforeseen = self.graph.edges().get(self.given..).unwrap_or(&[]);
+        unforeseen
+            .iter()
+            .filter(|edge| edge.to != END)
+            .map(|edge| edge.count)
+            .sum::<u64>()
+            + self.graph.dropped()
+    }
+
+    /// Analyses the graph now if that could say anything new, whatever it costs; for the end of a run. True if the
+    /// partition changed; an execution in progress is dropped.
+    pub fn settle(&mut self) -> bool {
+        self.reset_position();
+        self.due != u64::MAX && self.analyse_now()
+    }
+
+    #[inline]
+    fn place(&self, node: NodeId) -> Place {
+        self.places
+            .get(node as usize)
+            .copied()
+            .unwrap_or(Place::OUTSIDE)
+    }
+
+    /// Analyses the graph if the calls have paid for it, else puts that off. True if the partition changed.
+    fn analyse(&mut self) -> bool {
+        let cost = (self.graph.nodes() + self.graph.edges().len()) as u64;
+        let most = ANALYSIS_BURST.max(2 * cost);
+        self.credit = self
+            .credit
+            .saturating_add(self.calls - self.credit_at)
+            .min(most);
+        self.credit_at = self.calls;
+        if cost > self.credit && self.calls > 0 {
+            self.due = self.calls + (cost - self.credit);
+            return false;
+        }
+        self.credit = self.credit.saturating_sub(cost);
+        self.analyse_now()
+    }
+
+    fn analyse_now(&mut self) -> bool {
+        self.due = u64::MAX;
+        if self.intervals.len() >= MAX_INTERVALS {
+            return false;
+        }
+        self.analyses += 1;
+        let loops = LoopForest::new(&self.graph, &self.presumed);
+        self.presumed = loops.presumed();
+        if !self.presumed.is_empty() {
+            // The most likely target of an irreducible loop changes with the counts alone.
+            self.due = self.calls.saturating_mul(2).max(REFRESH_CALLS);
+        }
+        self.adopt(pieces(&loops))
+    }
+
+    /// Makes these the intervals. Those that were there keep their index. True if any was not, or is no more.
+    fn adopt(&mut self, pieces: Vec<Vec<NodeId>>) -> bool {
+        let mut places = vec![Place::OUTSIDE; self.graph.nodes()];
+        let mut live = Vec::with_capacity(pieces.len());
+        let mut kept = 0;
+        for nodes in pieces {
+            let old = self.interval_of(nodes[0]).filter(|&old| {
+                let before = self.nodes(old);
+                before.len() == nodes.len()
+                    && before[0] == nodes[0]
+                    && nodes
+                        .iter()
+                        .all(|&node| self.interval_of(node) == Some(old))
+            });
+            let interval = old.unwrap_or(self.intervals.len() as IntervalId);
+            for (position, &node) in (1..).zip(&nodes) {
+                places[node as usize] = Place { interval, position };
+            }
+            if old.is_some() {
+                kept += 1;
+                self.intervals[interval as usize].nodes = nodes;
+            } else {
+                self.intervals.push(Executions::new(nodes));
+            }
+            live.push(interval);
+        }
+        let changed = kept != live.len() || kept != self.live.len();
+        let mut before = std::mem::replace(&mut self.live, live);
+        self.places = places;
+        before.retain(|&interval| {
+            let entry = self.intervals[interval as usize].nodes[0];
+            self.place(entry).interval != interval
+        });
+        for interval in before {
+            self.intervals[interval as usize].retire();
+        }
+        changed
     }
 }
