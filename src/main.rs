@@ -1,3 +1,9 @@
 //! The `copytune` command: explains, analyses and measures what the preloaded library does.
 
-fn main() {}
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run()
+}

@@ -1,1 +1,14 @@
-//! Reports for people: the table of tuned selections and its JSON form.
+//! What `copytune show` says of a state: rows over all ranks, as a table or as JSON, and the summary line.
+
+mod advice;
+mod json;
+mod rows;
+mod symbols;
+mod table;
+pub mod units;
+
+pub use advice::{advice, share_line, summary_line};
+pub use json::to_json;
+pub use rows::{IntervalRow, Report, SiteRow};
+pub use symbols::{Location, Symbols};
+pub use table::to_text;

@@ -35,66 +35,58 @@ impl State {
 /// # Errors
 /// The directory cannot be listed, or `path` does not exist.
 pub fn states_at(path: &Path) -> io::Result<(Vec<State>, Vec<Refusal>)> {
-    let is_dir = fs::metadata(path)?.is_dir();
-    let (dir, wanted) = if is_dir {
-        (path, None)
-    } else {
-        let dir = path.parent().filter(|p| !p.as_os_str().is_empty());
-        (dir.unwrap_or(Path::new(".")), Some(path))
+    if fs::metadata(path)?.is_dir() {
+        return states_in(path, None);
+    }
+    let shard = match envelope::read(path) {
+        Ok(Some(shard)) => shard,
+        Ok(None) => return Err(io::ErrorKind::NotFound.into()),
+        Err(refusal) => return Ok((Vec::new(), vec![refusal])),
     };
-    let mut refusals = Vec::new();
-    let only = match wanted.map(envelope::read) {
-        None => None,
-        Some(Ok(Some(shard))) => Some(shard.key),
-        Some(Ok(None)) => return Err(io::ErrorKind::NotFound.into()),
-        Some(Err(refusal)) => return Ok((Vec::new(), vec![refusal])),
-    };
-    if let (Some(key), Some(file)) = (&only, wanted)
-        && !shards_in(dir)?.iter().any(|(_, stem)| *stem == key.stem())
-    {
-        // Renamed by the user: there are no further shards to be found.
-        let shard = envelope::read(file).ok().flatten();
-        let state = shard.map(|shard| State {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let (mut states, refusals) =
+        states_in(parent.unwrap_or(Path::new(".")), Some(&shard.key.stem()))?;
+    states.retain(|state| state.key == shard.key);
+    if states.is_empty() {
+        // Renamed by its user: nothing tells where its other shards are.
+        states.push(State {
             key: shard.key,
             ranks: shard.ranks,
-            files: vec![file.to_owned()],
+            files: vec![path.to_owned()],
         });
-        return Ok((state.into_iter().collect(), refusals));
     }
+    Ok((states, refusals))
+}
+
+/// The states in a directory whose files' names begin with the stem `only`, or all.
+fn states_in(dir: &Path, only: Option<&str>) -> io::Result<(Vec<State>, Vec<Refusal>)> {
     let mut states: BTreeMap<String, State> = BTreeMap::new();
-    for (shard_name, stem) in shards_in(dir)? {
-        if only.as_ref().is_some_and(|key| key.stem() != stem) {
+    let mut refusals = Vec::new();
+    for (name, stem) in shards_in(dir)? {
+        if only.is_some_and(|wanted| wanted != stem) {
             continue;
         }
-        let Some((shard, files)) = read_shard(dir, &shard_name, &mut refusals) else {
+        let Some((shard, mut files)) = read_shard(dir, &name, &mut refusals) else {
             continue;
         };
-        if shard.key.stem() != stem && only.is_none() {
-            // A renamed file is shown alone, under what it says itself.
-            states.insert(shard_name, state_of(shard, files));
-            continue;
-        }
         match states.get_mut(&stem) {
             Some(state) if state.key == shard.key => {
                 state.ranks.extend(shard.ranks);
-                state.files.extend(files);
+                state.files.append(&mut files);
             }
-            _ => {
-                states.insert(stem, state_of(shard, files));
+            Some(state) => refusals.push(Refusal::Mismatch {
+                differs: state.key.differences(&shard.key),
+                path: files.swap_remove(0),
+            }),
+            None => {
+                let (key, ranks) = (shard.key, shard.ranks);
+                states.insert(stem, State { key, ranks, files });
             }
         }
     }
     let mut states: Vec<State> = states.into_values().collect();
     states.sort_by_key(|state| std::cmp::Reverse(state.saved_at()));
     Ok((states, refusals))
-}
-
-fn state_of(shard: Shard, files: Vec<PathBuf>) -> State {
-    State {
-        key: shard.key,
-        ranks: shard.ranks,
-        files,
-    }
 }
 
 /// Names of the shards in a directory, each with the stem of its state, in order of rank.

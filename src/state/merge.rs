@@ -17,10 +17,10 @@ const MOST_INTERVALS: usize = 1024;
 
 /// `known` with the ending `run` added to it.
 pub(super) fn merge(known: RankState, mut run: RankState) -> RankState {
-    for site in &mut run.sites {
+    for site in run.sites.iter_mut().filter(|s| s.executions > 0) {
         site.used_at = run.saved_at;
     }
-    for interval in &mut run.intervals {
+    for interval in run.intervals.iter_mut().filter(|i| i.executions > 0) {
         interval.used_at = run.saved_at;
     }
     let mut merged = RankState {

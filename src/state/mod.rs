@@ -15,10 +15,16 @@ mod store;
 pub use error::{Refusal, StateError};
 pub use format::RankState;
 pub use key::{Key, build_identity, catalogue_version, cpu_model, executable_name};
+
 pub use listing::{State, states_at};
+pub(crate) use merge::SiteIdentity;
 pub use store::{RANKS_PER_SHARD, Saved, load, save};
 
 /// Whether `rank` is the one that reports for its shard what all of the shard's ranks notice alike.
 pub fn speaks_for_shard(rank: u32) -> bool {
     rank.is_multiple_of(RANKS_PER_SHARD)
 }
+
+/// States for the tests of those that read them.
+#[cfg(test)]
+pub(crate) use merge::tests as samples;

@@ -1,0 +1,166 @@
+//! What the shares of the ways of copying mean, and the summary line of a run.
+
+use crate::state::Key;
+use crate::state::format::{Copied, Phase, RankState};
+
+use super::units::{bytes, share, signed_percent};
+
+/// How the message bytes were copied, in one line.
+pub fn share_line(copied: &Copied) -> String {
+    let total = copied.total();
+    if total == 0 {
+        return "no message bytes were seen".to_owned();
+    }
+    let part =
+        |number: u64, how: &str| format!("{} ({}) {how}", share(number, total), bytes(number));
+    [
+        part(
+            copied.user,
+            "copied in user space, where routines can be chosen",
+        ),
+        part(copied.kernel, "copied by the kernel"),
+        part(copied.unseen, "not seen"),
+    ]
+    .join(", ")
+}
+
+/// What would help when the library's copies could hardly be reached; `None` when they could, or when
+/// nothing was sent.
+pub fn advice(copied: &Copied, mpi: &str) -> Option<String> {
+    let total = copied.total();
+    let reached = copied.user as f64 >= 0.01 * total as f64;
+    if total == 0 || reached {
+        return None;
+    }
+    if copied.kernel < copied.unseen {
+        return Some(
+            "the messages went through a network or a device, or were copied by code inside the MPI library: no routine can be chosen for them"
+                .to_owned(),
+        );
+    }
+    let knob = match mpi {
+        m if m.starts_with("Open MPI 4") => {
+            "mpirun --mca btl_vader_single_copy_mechanism none (with pml ucx: UCX_RNDV_THRESH=inf)"
+        }
+        m if m.starts_with("Open MPI") => {
+            "switching the single copy of Open MPI's smsc framework off (with pml ucx: UCX_RNDV_THRESH=inf)"
+        }
+        _ => "UCX_RNDV_THRESH=inf",
+    };
+    Some(format!(
+        "the kernel copies the messages, which no routine can change; {knob} makes them copies in user space, which can be faster or slower: compare the program's whole time"
+    ))
+}
+
+/// The line that rank 0 prints at MPI_Finalize, from what is known of the ranks.
+pub fn summary_line<'a>(key: &Key, ranks: impl IntoIterator<Item = &'a RankState>) -> String {
+    let mut copied = Copied::default();
+    let mut phases = [0u64; 3];
+    let mut best = f64::NEG_INFINITY;
+    for state in ranks {
+        copied.add(&state.copied);
+        for interval in &state.intervals {
+            let place = match interval.phase {
+                Phase::Adopted => 0,
+                Phase::Rejected => 1,
+                Phase::Baseline | Phase::Quench | Phase::Guard => 2,
+            };
+            phases[place] += 1;
+            if let (Phase::Adopted, Some(gain)) = (interval.phase, interval.gain)
+                && gain.mean.is_finite()
+            {
+                best = best.max(gain.mean);
+            }
+        }
+    }
+    let [adopted, default, learning] = phases;
+    let mut line = format!("copytune: {} on {} ranks: ", key.executable, key.ranks);
+    if let Some(advice) = advice(&copied, &key.mpi) {
+        line.push_str(&format!(
+            "{} of {} reachable: {advice}",
+            share(copied.user, copied.total()),
+            bytes(copied.total())
+        ));
+        return line;
+    }
+    if adopted + default + learning == 0 {
+        line.push_str("no loop of messages found to tune");
+    } else {
+        let best = if best.is_finite() {
+            format!(" (the best {})", signed_percent(best))
+        } else {
+            String::new()
+        };
+        line.push_str(&format!(
+            "of its intervals, {adopted} run faster{best}, {default} are best as they were, {learning} still learn"
+        ));
+    }
+    if copied.total() > 0 {
+        line.push_str(&format!(
+            "; {} of {} reachable",
+            share(copied.user, copied.total()),
+            bytes(copied.total())
+        ));
+    }
+    line.push_str("; `copytune show` has the details");
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::samples::{key, rank_state};
+
+    fn copied(user: u64, kernel: u64, unseen: u64) -> Copied {
+        Copied {
+            user,
+            kernel,
+            unseen,
+        }
+    }
+
+    #[test]
+    fn advice_names_the_knob_of_the_library_only_where_it_would_help() {
+        let open_mpi = advice(&copied(0, 1 << 30, 0), "Open MPI 4.1.4").unwrap();
+        assert!(open_mpi.contains("btl_vader_single_copy_mechanism none"));
+        let mpich = advice(&copied(1, 1 << 30, 0), "MPICH 4.0.2").unwrap();
+        assert!(mpich.contains("UCX_RNDV_THRESH=inf") && !mpich.contains("vader"));
+        let device = advice(&copied(0, 0, 1 << 30), "MPICH 4.0.2").unwrap();
+        assert!(!device.contains("UCX_RNDV"));
+        assert_eq!(advice(&copied(50, 50, 0), "MPICH 4.0.2"), None);
+        assert_eq!(advice(&copied(0, 0, 0), "MPICH 4.0.2"), None);
+    }
+
+    #[test]
+    fn the_summary_is_one_line_that_says_when_nothing_was_reached() {
+        let mut state = rank_state(&[1, 2], 7);
+        state.copied = copied(3 << 20, 1 << 20, 0);
+        state.intervals[0].phase = Phase::Adopted;
+        let line = summary_line(&key(), [&state, &state]);
+        assert!(line.starts_with("copytune: cg.B on 4 ranks: "), "{line}");
+        for part in [
+            "2 run faster (the best +5.0 %)",
+            "2 still learn",
+            "75 % of 8 MiB reachable",
+        ] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+        state.copied = copied(0, 1 << 20, 0);
+        let line = summary_line(&key(), [&state]);
+        assert!(
+            line.contains("0 % of 1 MiB reachable: the kernel") && line.contains("vader"),
+            "{line}"
+        );
+        let line = summary_line(&key(), [&RankState::default()]);
+        assert!(line.contains("no loop") && !line.contains('\n'));
+    }
+
+    #[test]
+    fn shares_are_of_all_bytes() {
+        let line = share_line(&copied(3072, 1024, 0));
+        assert!(
+            line.starts_with("75 % (3 KiB)") && line.contains("25 % (1 KiB) copied by the kernel")
+        );
+        assert!(share_line(&Copied::default()).contains("no message"));
+    }
+}

@@ -1,0 +1,391 @@
+//! The rows of a report: equal sites and equal intervals of all ranks joined.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::state::format::{Copied, Gain, Interval, Language, Measure, Phase, RankState, Site};
+use crate::state::{Key, SiteIdentity, State};
+
+use super::symbols::{Location, Symbols};
+
+/// A state, made ready to be shown.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// What the state belongs to.
+    pub key: Key,
+    /// The files it was read from.
+    pub files: Vec<String>,
+    /// The ranks that are in it.
+    pub ranks: Vec<u32>,
+    /// Of them, those whose latest run did not reach MPI_Finalize.
+    pub unfinished: Vec<u32>,
+    /// Runs, of the rank with most.
+    pub runs: u64,
+    /// When it was last saved, in seconds since the Unix epoch.
+    pub saved_at: u64,
+    /// Message bytes by the way they were copied.
+    pub copied: Copied,
+    /// What would help when the copies could not be reached.
+    pub advice: Option<String>,
+    /// The call sites, those with most bytes first.
+    pub sites: Vec<SiteRow>,
+    /// The intervals, those with the longest total time first, intervals of one loop together.
+    pub intervals: Vec<IntervalRow>,
+}
+
+/// A call site over all ranks.
+#[derive(Debug, Serialize)]
+pub struct SiteRow {
+    /// Where it is.
+    pub location: Location,
+    /// Path of its module.
+    pub module: String,
+    /// Return address in the module.
+    pub offset: u64,
+    /// The symbol that is called.
+    pub call: String,
+    /// Binding of that symbol.
+    pub language: Language,
+    /// Bytes of one message.
+    pub bytes: u64,
+    /// Ranks that execute it.
+    pub ranks: u32,
+    /// Calls on all ranks.
+    pub executions: u64,
+    /// Message bytes of all ranks, by the way they were copied.
+    pub copied: Copied,
+}
+
+/// An interval over all ranks.
+#[derive(Debug, Serialize)]
+pub struct IntervalRow {
+    /// Number of the loop around it, from 1; loops with the longest total time come first.
+    pub r#loop: usize,
+    /// The loop's target as index into [`Report::sites`], where known.
+    pub target: Option<usize>,
+    /// Its nodes, entry first.
+    pub nodes: Vec<NodeRow>,
+    /// Its stop addresses as indices into [`Report::sites`].
+    pub stops: Vec<usize>,
+    /// Ranks that execute it.
+    pub ranks: u32,
+    /// Executions on all ranks.
+    pub executions: u64,
+    /// Time spent in it on all ranks, in seconds.
+    pub seconds: f64,
+    /// Time of an execution with the default, in seconds, mean over the ranks weighted by executions.
+    pub default_seconds: Option<f64>,
+    /// The same with the chosen configuration.
+    pub tuned_seconds: Option<f64>,
+    /// What tuning gained, as a fraction of the default's time. Estimate and ends of the 95 % interval are
+    /// weighted means over the ranks, which is cautious: it assumes that the ranks' errors go together.
+    pub gain: Option<Gain>,
+    /// Least and greatest gain of a rank, when several have one.
+    pub gain_spread: Option<(f64, f64)>,
+    /// Where the tuners stand, with the number of ranks; the most frequent first.
+    pub phases: Vec<(Phase, u32)>,
+    /// Whether it was adopted on every rank.
+    pub adopted: bool,
+    /// Why it was not adopted, each reason once.
+    pub reasons: Vec<String>,
+}
+
+/// A node of an interval.
+#[derive(Debug, Serialize)]
+pub struct NodeRow {
+    /// Index into [`Report::sites`].
+    pub site: usize,
+    /// The routines in use, with the number of ranks; empty for a node that is not tuned.
+    pub routines: Vec<(String, u32)>,
+}
+
+impl Report {
+    /// Joins the ranks of a state; `rank` selects one. Without `all`, what the latest run of a rank did not
+    /// execute is left out. `None` when the state has no such rank.
+    pub fn new(state: &State, rank: Option<u32>, all: bool, symbols: &mut Symbols) -> Option<Self> {
+        let chosen: Vec<(u32, &RankState)> = state
+            .ranks
+            .iter()
+            .map(|(number, rank_state)| (*number, rank_state))
+            .filter(|(number, _)| rank.is_none_or(|wanted| wanted == *number))
+            .collect();
+        if chosen.is_empty() {
+            return None;
+        }
+        let mut joined = Joined::default();
+        let mut copied = Copied::default();
+        for (_, rank_state) in &chosen {
+            copied.add(&rank_state.copied);
+            joined.add(rank_state, all);
+        }
+        let (sites, intervals) = joined.rows(symbols);
+        Some(Report {
+            files: state
+                .files
+                .iter()
+                .map(|f| f.display().to_string())
+                .collect(),
+            ranks: chosen.iter().map(|(number, _)| *number).collect(),
+            unfinished: chosen
+                .iter()
+                .filter(|(_, s)| !s.finished)
+                .map(|(number, _)| *number)
+                .collect(),
+            runs: chosen.iter().map(|(_, s)| s.runs).max().unwrap_or(0),
+            saved_at: chosen.iter().map(|(_, s)| s.saved_at).max().unwrap_or(0),
+            copied,
+            advice: super::advice(&copied, &state.key.mpi),
+            sites,
+            intervals,
+            key: state.key.clone(),
+        })
+    }
+}
+
+/// Sites and intervals of several ranks, found by what they are.
+#[derive(Default)]
+struct Joined {
+    places: HashMap<SiteIdentity, usize>,
+    sites: Vec<JoinedSite>,
+    interval_places: HashMap<Vec<usize>, usize>,
+    intervals: Vec<JoinedInterval>,
+}
+
+struct JoinedSite {
+    site: Site,
+    ranks: u32,
+    used: bool,
+}
+
+struct JoinedInterval {
+    nodes: Vec<usize>,
+    target: Option<usize>,
+    stops: Vec<usize>,
+    parts: Vec<Interval>,
+}
+
+impl Joined {
+    fn add(&mut self, state: &RankState, all: bool) {
+        let is_shown =
+            |used_at: u64, executions: u64| executions > 0 && (all || used_at >= state.saved_at);
+        let index: Vec<usize> = state
+            .sites
+            .iter()
+            .map(|site| self.add_site(site, is_shown(site.used_at, site.executions)))
+            .collect();
+        let of = |i: &u32| index.get(*i as usize).copied();
+        for interval in &state.intervals {
+            if !is_shown(interval.used_at, interval.executions) {
+                continue;
+            }
+            let Some(nodes) = interval.nodes.iter().map(of).collect::<Option<Vec<_>>>() else {
+                continue;
+            };
+            let next = self.intervals.len();
+            let place = *self.interval_places.entry(nodes.clone()).or_insert(next);
+            if place == next {
+                self.intervals.push(JoinedInterval {
+                    target: interval.target.as_ref().and_then(of),
+                    nodes,
+                    stops: Vec::new(),
+                    parts: Vec::new(),
+                });
+            }
+            let joined = &mut self.intervals[place];
+            joined.parts.push(interval.clone());
+            for stop in interval.stops.iter().filter_map(|s| of(&s.site)) {
+                if !joined.stops.contains(&stop) {
+                    joined.stops.push(stop);
+                }
+            }
+        }
+    }
+
+    fn add_site(&mut self, site: &Site, used: bool) -> usize {
+        let next = self.sites.len();
+        let place = *self.places.entry(SiteIdentity::of(site)).or_insert(next);
+        if place == next {
+            self.sites.push(JoinedSite {
+                site: site.clone(),
+                ranks: u32::from(used),
+                used,
+            });
+        } else {
+            let same = &mut self.sites[place];
+            same.site.executions = same.site.executions.saturating_add(site.executions);
+            same.site.copied.add(&site.copied);
+            same.ranks += u32::from(used);
+            same.used |= used;
+        }
+        place
+    }
+
+    fn rows(mut self, symbols: &mut Symbols) -> (Vec<SiteRow>, Vec<IntervalRow>) {
+        for interval in &self.intervals {
+            let named = interval.nodes.iter().chain(&interval.target);
+            for site in named.chain(&interval.stops) {
+                self.sites[*site].used = true;
+            }
+        }
+        let mut order: Vec<usize> = (0..self.sites.len())
+            .filter(|i| self.sites[*i].used)
+            .collect();
+        order.sort_by_key(|i| {
+            let site = &self.sites[*i].site;
+            let volume = u128::from(site.bytes) * u128::from(site.executions);
+            std::cmp::Reverse((volume, site.executions))
+        });
+        let mut new = vec![0; self.sites.len()];
+        for (place, old) in order.iter().enumerate() {
+            new[*old] = place;
+        }
+        let sites = order
+            .iter()
+            .map(|i| site_row(&self.sites[*i], symbols))
+            .collect();
+        let mut intervals: Vec<IntervalRow> = self
+            .intervals
+            .iter()
+            .map(|interval| interval_row(interval, &new))
+            .collect();
+        number_loops(&mut intervals);
+        (sites, intervals)
+    }
+}
+
+fn site_row(joined: &JoinedSite, symbols: &mut Symbols) -> SiteRow {
+    let site = &joined.site;
+    SiteRow {
+        location: symbols.locate(site),
+        module: site.module.path.clone(),
+        offset: site.offset,
+        call: site.call.clone(),
+        language: site.language,
+        bytes: site.bytes,
+        ranks: joined.ranks,
+        executions: site.executions,
+        copied: site.copied,
+    }
+}
+
+fn interval_row(joined: &JoinedInterval, new: &[usize]) -> IntervalRow {
+    let parts = &joined.parts;
+    let gains: Vec<(f64, Gain)> = parts
+        .iter()
+        .filter_map(|p| Some((p.executions as f64, p.gain?)))
+        .filter(|(_, gain)| gain.mean.is_finite())
+        .collect();
+    let weighted =
+        |of: fn(&Gain) -> f64| mean(gains.iter().map(|(weight, gain)| (*weight, of(gain))));
+    let gain = weighted(|g| g.mean).map(|mean| Gain {
+        mean,
+        low: weighted(|g| g.low).unwrap_or(f64::NAN),
+        high: weighted(|g| g.high).unwrap_or(f64::NAN),
+    });
+    let time = |of: fn(&Interval) -> Measure| {
+        mean(
+            parts
+                .iter()
+                .filter(|p| of(p).samples > 0)
+                .map(|p| (p.executions as f64, of(p).mean)),
+        )
+    };
+    let extreme = |pick: fn(f64, f64) -> f64| gains.iter().map(|(_, g)| g.mean).reduce(pick);
+    let mut reasons: Vec<String> = parts
+        .iter()
+        .filter(|p| !p.adopted() && !p.reason.is_empty())
+        .map(|p| p.reason.clone())
+        .collect();
+    reasons.sort();
+    reasons.dedup();
+    let nodes = joined.nodes.iter().enumerate();
+    IntervalRow {
+        r#loop: 0,
+        target: joined.target.map(|site| new[site]),
+        nodes: nodes
+            .map(|(node, site)| NodeRow {
+                site: new[*site],
+                routines: frequencies(
+                    parts
+                        .iter()
+                        .filter_map(|p| p.chosen.get(node).cloned().flatten()),
+                ),
+            })
+            .collect(),
+        stops: joined.stops.iter().map(|site| new[*site]).collect(),
+        ranks: parts.len() as u32,
+        executions: parts
+            .iter()
+            .fold(0, |sum, p| sum.saturating_add(p.executions)),
+        seconds: parts
+            .iter()
+            .map(|p| p.seconds)
+            .filter(|s| s.is_finite())
+            .sum(),
+        default_seconds: time(|p| p.default),
+        tuned_seconds: time(|p| p.tuned),
+        gain,
+        gain_spread: extreme(f64::min)
+            .zip(extreme(f64::max))
+            .filter(|_| gains.len() > 1),
+        phases: frequencies(parts.iter().map(|p| p.phase)),
+        adopted: parts.iter().all(Interval::adopted),
+        reasons,
+    }
+}
+
+/// Each value with how often it comes, the most frequent first; ties as they came.
+fn frequencies<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<(T, u32)> {
+    let mut counted: Vec<(T, u32)> = Vec::new();
+    for value in values {
+        match counted.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((value, 1)),
+        }
+    }
+    counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counted
+}
+
+/// Weighted mean of the finite values; `None` when there is none.
+fn mean(values: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
+    let (weights, sum) = values
+        .filter(|(_, value)| value.is_finite())
+        .fold((0.0, 0.0), |(weights, sum), (weight, value)| {
+            (weights + weight, sum + weight * value)
+        });
+    (weights > 0.0).then(|| sum / weights)
+}
+
+/// Puts the loops in order of their total time, and in each the intervals.
+fn number_loops(intervals: &mut [IntervalRow]) {
+    // An interval whose loop is not known stands for a loop of its own.
+    let name = |row: &IntervalRow| match row.target {
+        Some(target) => (true, target),
+        None => (false, row.nodes.first().map_or(0, |n| n.site)),
+    };
+    let mut totals: HashMap<(bool, usize), f64> = HashMap::new();
+    for row in intervals.iter() {
+        *totals.entry(name(row)).or_default() += row.seconds;
+    }
+    intervals.sort_by(|a, b| {
+        totals[&name(b)]
+            .total_cmp(&totals[&name(a)])
+            .then(name(a).cmp(&name(b)))
+            .then(b.seconds.total_cmp(&a.seconds))
+    });
+    let mut last = None;
+    let mut number = 0;
+    for row in intervals {
+        if last != Some(name(row)) {
+            number += 1;
+            last = Some(name(row));
+        }
+        row.r#loop = number;
+    }
+}
+
+#[cfg(test)]
+#[path = "rows_tests.rs"]
+mod tests;
