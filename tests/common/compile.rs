@@ -1,0 +1,112 @@
+//! Compiles a source of tests/programs once per MPI library and keeps the result until a source changes.
+
+use super::{Library, find_command, scratch, sources};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+/// What comes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Program,
+    Shared,
+}
+
+/// An MPI program in C (`.c`) or Fortran (`.F90`); a Python script is its own program.
+pub fn program(library: Library, source: &str) -> PathBuf {
+    if source.ends_with(".py") {
+        return sources().join(source);
+    }
+    let compiler = if source.ends_with(".F90") {
+        "mpifort"
+    } else {
+        "mpicc"
+    };
+    build(
+        source,
+        library.suffix(),
+        library.command(compiler),
+        Kind::Program,
+    )
+}
+
+/// A shared object that calls MPI.
+pub fn shared(library: Library, source: &str) -> PathBuf {
+    build(
+        source,
+        library.suffix(),
+        library.command("mpicc"),
+        Kind::Shared,
+    )
+}
+
+/// A program that does not link MPI.
+pub fn plain(source: &str) -> PathBuf {
+    let gcc = find_command("gcc").expect("gcc is installed");
+    build(source, "plain", gcc, Kind::Program)
+}
+
+fn build(source: &str, flavour: &str, compiler: PathBuf, kind: Kind) -> PathBuf {
+    let path = sources().join(source);
+    let extension = if kind == Kind::Shared { "so" } else { "exe" };
+    let output = scratch().join(format!("{source}.{flavour}.{extension}"));
+    let lock = File::create(output.with_extension("lock")).expect("the lock file can be made");
+    lock.lock().expect("the lock can be taken");
+    if modified(&output) > newest_source() {
+        return output;
+    }
+    let unfinished = output.with_extension("new");
+    let mut command = Command::new(&compiler);
+    if source.ends_with(".F90") {
+        // Old Fortran code passes any type to mpif.h's calls; the checksums rely on wrapping integers.
+        command.args([
+            "-O1",
+            "-g",
+            "-cpp",
+            "-w",
+            "-fallow-argument-mismatch",
+            "-fwrapv",
+        ]);
+        command.arg("-J").arg(scratch());
+    } else {
+        command.args([
+            "-std=gnu11",
+            "-O2",
+            "-g",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-pthread",
+        ]);
+        // MPICH's declarations of MPI_STATUSES_IGNORE and MPI_UNWEIGHTED mislead gcc.
+        command.args(["-Wno-stringop-overflow", "-Wno-stringop-overread"]);
+        command.args(["-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"]);
+    }
+    if kind == Kind::Shared {
+        command.args(["-shared", "-fPIC"]);
+    }
+    command.arg("-o").arg(&unfinished).arg(&path).arg("-ldl");
+    let result = command.output().expect("the compiler can be started");
+    assert!(
+        result.status.success(),
+        "{} cannot compile {source}:\n{}",
+        compiler.display(),
+        String::from_utf8_lossy(&result.stderr)
+    );
+    std::fs::rename(&unfinished, &output).expect("the program can be renamed");
+    output
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|data| data.modified()).ok()
+}
+
+/// The time of the last change of any source: headers count for all programs.
+fn newest_source() -> Option<SystemTime> {
+    let entries = std::fs::read_dir(sources()).expect("tests/programs is there");
+    entries
+        .flatten()
+        .filter_map(|entry| modified(&entry.path()))
+        .max()
+}

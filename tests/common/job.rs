@@ -1,0 +1,252 @@
+//! One run of a program, alone or under an MPI launcher, with a time limit and everything it said.
+
+use super::{Library, scratch, shim};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What is to be run.
+#[derive(Clone)]
+pub struct Job {
+    library: Option<(Library, usize)>,
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    preload: Vec<PathBuf>,
+    limit: Duration,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Job {
+    /// The program by itself.
+    pub fn alone(program: impl AsRef<Path>) -> Self {
+        Self {
+            library: None,
+            program: program.as_ref().to_path_buf(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            preload: Vec::new(),
+            limit: Duration::from_secs(120),
+        }
+    }
+
+    /// The program on that many ranks.
+    pub fn ranks(library: Library, ranks: usize, program: impl AsRef<Path>) -> Self {
+        Self {
+            library: Some((library, ranks)),
+            ..Self::alone(program)
+        }
+    }
+
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    pub fn args<T: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = T>) -> Self {
+        self.arguments
+            .extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
+        self
+    }
+
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.environment
+            .push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Preloads the shim into the launcher, and so into everything below it, with its state in `dir`.
+    pub fn tuned(self, dir: &Path) -> Self {
+        self.preload(shim()).env("COPYTUNE_DIR", dir)
+    }
+
+    /// Preloads a library; may be called several times, the first comes first.
+    pub fn preload(mut self, library: impl AsRef<Path>) -> Self {
+        self.preload.push(library.as_ref().to_path_buf());
+        self
+    }
+
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Lets shared-memory messages of every length be copied in user space, where routines matter:
+    /// both libraries would otherwise have the kernel copy the long ones.
+    pub fn user_space_copies(self) -> Self {
+        self.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
+            .env("UCX_RNDV_THRESH", "inf")
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Panics
+    /// When it cannot be started or runs out of time.
+    pub fn run(&self) -> Outcome {
+        let _slot = self.library.map(|_| Slot::take());
+        let dir = super::private_dir();
+        let (out, err) = (dir.path().join("stdout"), dir.path().join("stderr"));
+        let mut command = self.command();
+        command
+            .stdin(Stdio::null())
+            .stdout(File::create(&out).expect("a file for the output can be made"))
+            .stderr(File::create(&err).expect("a file for the output can be made"));
+        let mut child = command.spawn().unwrap_or_else(|error| {
+            panic!("{} cannot be started: {error}", self.program.display())
+        });
+        let status = await_end(&mut child, self.limit);
+        let read = |path: &Path| {
+            String::from_utf8_lossy(&std::fs::read(path).expect("the output can be read"))
+                .into_owned()
+        };
+        let (stdout, stderr) = (read(&out), read(&err));
+        let status = status.unwrap_or_else(|| {
+            panic!(
+                "{:?} did not end within {:?}\n{stdout}\n{stderr}",
+                self.command(),
+                self.limit
+            )
+        });
+        Outcome {
+            status,
+            stdout,
+            stderr,
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = match self.library {
+            None => Command::new(&self.program),
+            Some((library, ranks)) => {
+                let mut launcher = Command::new(library.command("mpirun"));
+                if library == Library::OpenMpi {
+                    // Tests share the cores with each other: bound ranks would all sit on the first ones.
+                    launcher.args(["--oversubscribe", "--bind-to", "none"]);
+                }
+                launcher.args(["-np", &ranks.to_string()]);
+                if self.program.extension() == Some(OsStr::new("py")) {
+                    // Debian's interpreter: mpi4py belongs to it and to no other python3 in PATH.
+                    launcher.arg("/usr/bin/python3");
+                }
+                launcher.arg(&self.program);
+                launcher
+            }
+        };
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("COPYTUNE") {
+                command.env_remove(name);
+            }
+        }
+        command.args(&self.arguments);
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
+        command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.env("OMPI_MCA_mpi_yield_when_idle", "1");
+        if !self.preload.is_empty() {
+            let list: Vec<&OsStr> = self.preload.iter().map(|p| p.as_os_str()).collect();
+            command.env("LD_PRELOAD", list.join(OsStr::new(":")));
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.process_group(0);
+        command
+    }
+}
+
+impl Outcome {
+    /// Its output, if it ended with status 0.
+    ///
+    /// # Panics
+    /// When it did not, with what it said.
+    pub fn expect_success(&self, what: &str) -> &str {
+        assert!(
+            self.status.success(),
+            "{what}: {}\nstdout:\n{}\nstderr:\n{}",
+            self.status,
+            self.stdout,
+            self.stderr
+        );
+        &self.stdout
+    }
+
+    /// The lines on stderr that copytune wrote.
+    pub fn remarks(&self) -> Vec<&str> {
+        self.stderr
+            .lines()
+            .filter(|line| line.starts_with("copytune"))
+            .collect()
+    }
+
+    /// The signal that ended it, if one did.
+    pub fn signal(&self) -> Option<i32> {
+        self.status.signal()
+    }
+
+    /// The output's lines in a fixed order: lines of different ranks may come in any.
+    pub fn sorted(&self) -> Vec<&str> {
+        let mut lines: Vec<&str> = self.stdout.lines().collect();
+        lines.sort_unstable();
+        lines
+    }
+}
+
+/// The child's status, or `None` when it had to be killed.
+fn await_end(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+    let start = Instant::now();
+    let wait_until = |child: &mut Child, end: Duration| {
+        while start.elapsed() < end {
+            if let Some(status) = child.try_wait().expect("the child can be waited for") {
+                return Some(status);
+            }
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        None
+    };
+    if let Some(status) = wait_until(child, limit) {
+        return Some(status);
+    }
+    // The launcher ends its ranks when it is asked to; after that, whatever is left of the group goes.
+    let group = child.id() as libc::pid_t;
+    // SAFETY: kill takes no pointers; `group` is a child that has not been reaped, so the id is its own.
+    unsafe { libc::kill(group, libc::SIGTERM) };
+    if wait_until(child, limit + Duration::from_secs(3)).is_none() {
+        // SAFETY: as above; the child leads the process group that `process_group(0)` made.
+        unsafe { libc::kill(-group, libc::SIGKILL) };
+        child.wait().expect("the child can be waited for");
+    }
+    None
+}
+
+/// A turn to run an MPI job: ranks poll, so more jobs than the cores can hold only slow each other down.
+struct Slot {
+    _lock: File,
+}
+
+impl Slot {
+    fn take() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let slots: Vec<File> = (0..(cores / 2).max(1))
+            .map(|i| {
+                File::create(scratch().join(format!("slot-{i}.lock")))
+                    .expect("the lock file can be made")
+            })
+            .collect();
+        loop {
+            for slot in &slots {
+                if slot.try_lock().is_ok() {
+                    let lock = slot.try_clone().expect("a file can be duplicated");
+                    return Self { _lock: lock };
+                }
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}

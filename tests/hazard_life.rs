@@ -1,0 +1,213 @@
+//! Processes that begin, end and multiply in unusual ways: with the shim they end as they would without,
+//! and the state stays readable.
+
+mod common;
+
+use common::compare::{calm, same};
+use common::job::Job;
+use common::{BOTH, Library, command, compile, private_dir};
+use std::path::Path;
+
+/// Runs a program that ends regularly, without and with the shim, and compares.
+fn regular(source: &str, way: &str) {
+    for &library in BOTH {
+        let job = Job::ranks(library, 2, compile::program(library, source)).arg(way);
+        let bare = job.run();
+        let dir = private_dir();
+        for run in 0..2 {
+            let tuned = job
+                .clone()
+                .tuned(dir.path())
+                .user_space_copies()
+                .env("COPYTUNE_MIN_BYTES", "1")
+                .run();
+            same(
+                &bare,
+                &tuned,
+                &format!("{source} {way} under {library:?}, run {run}"),
+            );
+        }
+        readable(dir.path());
+    }
+}
+
+/// Runs a program that one rank ends violently. What the launcher then says and returns depends on which
+/// rank it hears of first, so only this much is compared: the work before was right, and the job failed.
+fn violent(way: &str) {
+    for &library in BOTH {
+        let name = format!("{way} under {library:?}");
+        let job = Job::ranks(library, 2, compile::program(library, "life.c"));
+        let regular = job.clone().arg("finalize").run();
+        let bare = job.clone().arg(way).run();
+        let dir = private_dir();
+        let tuned = job.clone().arg(way).tuned(dir.path()).run();
+        assert!(
+            !bare.status.success() && !tuned.status.success(),
+            "{name}: {}",
+            tuned.status
+        );
+        for line in tuned
+            .stdout
+            .lines()
+            .filter(|line| line.starts_with("rank "))
+        {
+            assert!(
+                regular.stdout.contains(line),
+                "{name}: wrong checksum: {line}"
+            );
+        }
+        calm(&tuned, &name);
+        readable(dir.path());
+        // The next run takes up whatever is there and ends well.
+        let next = job.arg("finalize").tuned(dir.path()).run();
+        same(&regular, &next, &format!("the run after {name}"));
+    }
+}
+
+/// What is in the state directory can be shown: nothing is damaged, nothing half written.
+fn readable(dir: &Path) {
+    let shown = Job::alone(command()).arg("show").arg(dir).run();
+    assert!(
+        !shown.stderr.contains("damaged")
+            && shown.signal().is_none()
+            && !shown.stderr.contains("panicked"),
+        "{}\n{}",
+        shown.stdout,
+        shown.stderr
+    );
+    for entry in walk(dir) {
+        assert!(!entry.contains(".tmp"), "{entry} was left behind");
+    }
+}
+
+fn walk(dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            found.extend(walk(&entry.path()));
+        } else {
+            found.push(entry.path().display().to_string());
+        }
+    }
+    found
+}
+
+macro_rules! lives {
+    ($run:expr => $($name:ident),+ $(,)?) => {
+        $(#[test] fn $name() { $run(stringify!($name)); })+
+    };
+}
+
+lives! { |way| regular("life.c", way) => finalize, late, at_exit, exec, never_init }
+lives! { violent => abort, kill, terminate, mpi_abort, segv }
+
+/// Without MPI_Finalize: MPICH does not mind, Open MPI's launcher complains with status 1.
+mod without_finalize {
+    use super::*;
+
+    fn unfinished(way: &str) {
+        for &library in BOTH {
+            let job = Job::ranks(library, 2, compile::program(library, "life.c")).arg(way);
+            let bare = job.run();
+            let dir = private_dir();
+            let tuned = job.tuned(dir.path()).run();
+            same(&bare, &tuned, &format!("{way} under {library:?}"));
+            readable(dir.path());
+        }
+    }
+
+    #[test]
+    fn returns() {
+        unfinished("return");
+    }
+
+    #[test]
+    fn exits() {
+        unfinished("exit");
+    }
+
+    #[test]
+    fn exits_quickly() {
+        unfinished("quick_exit");
+    }
+}
+
+mod children {
+    use super::*;
+
+    lives! { |way| regular("children.c", way) => exit, quick_exit, exec, vfork, spawn, system, outlive }
+}
+
+/// Plugins that bring MPI into a program that does not link it, one of them unloaded again and again.
+#[test]
+fn plugins() {
+    for &library in BOTH {
+        let plugin = compile::shared(library, "plugin.c");
+        let twin = plugin.with_file_name(format!("twin.{}.so", library.suffix()));
+        std::fs::copy(&plugin, &twin).expect("the plugin can be copied");
+        let job = Job::ranks(library, 2, compile::plain("plugin_host.c"))
+            .arg(plugin)
+            .arg(twin);
+        let bare = job.run();
+        bare.expect_success("plugins without the shim");
+        let dir = private_dir();
+        for mode in ["tune", "tune", "replay"] {
+            let tuned = job
+                .clone()
+                .tuned(dir.path())
+                .user_space_copies()
+                .env("COPYTUNE_MODE", mode)
+                .run();
+            same(&bare, &tuned, &format!("plugins under {library:?}, {mode}"));
+        }
+        readable(dir.path());
+    }
+}
+
+/// A process that starts without a launcher.
+#[test]
+fn singleton() {
+    for &library in BOTH {
+        let job = Job::alone(compile::program(library, "life.c")).arg("finalize");
+        let bare = job.run();
+        bare.expect_success("a singleton without the shim");
+        let dir = private_dir();
+        same(
+            &bare,
+            &job.tuned(dir.path()).run(),
+            &format!("a singleton under {library:?}"),
+        );
+        readable(dir.path());
+    }
+}
+
+/// A child that ends by `exit` runs the parent's exit handlers: it must not save the parent's state.
+#[test]
+fn a_child_saves_nothing() {
+    for &library in BOTH {
+        let dir = private_dir();
+        let job = Job::ranks(library, 1, compile::program(library, "children.c"));
+        let tuned = job.clone().arg("exit").tuned(dir.path()).run();
+        tuned.expect_success("one rank with a child");
+        let with_child = walk(dir.path()).len();
+        let other = private_dir();
+        let tuned = job.arg("quick_exit").tuned(other.path()).run();
+        tuned.expect_success("one rank with a child that leaves quickly");
+        assert_eq!(with_child, walk(other.path()).len(), "under {library:?}");
+        assert!(tuned.remarks().len() <= 1, "{}", tuned.stderr);
+    }
+}
+
+/// Both libraries at once, in one shell under the shim.
+#[test]
+fn two_libraries_share_a_directory() {
+    let dir = private_dir();
+    for _ in 0..2 {
+        for library in [Library::OpenMpi, Library::Mpich] {
+            let job = Job::ranks(library, 2, compile::program(library, "counted.c"));
+            let bare = job.run();
+            same(&bare, &job.tuned(dir.path()).run(), &format!("{library:?}"));
+        }
+    }
+    readable(dir.path());
+}
