@@ -2,13 +2,44 @@
 //!
 //! Knows variables with n choices each (choice 0 is the default), costs, and randomness from a given seed;
 //! knows nothing of MPI, clocks or copies. Costs are in any unit, as long as it is the same one throughout.
+//!
+//! | phase | runs | ends |
+//! | --- | --- | --- |
+//! | baseline | the default ([`class`]) | when most executions fall into classes with a known default cost |
+//! | quench | what the strategy proposes ([`strategy`], [`quench`]) | when the strategy has settled |
+//! | guard | winner and default by turns ([`guard`]) | when a Welch interval separates them or a budget ends |
+//! | adopted, rejected | the winner, or the default | when the cost has shifted for long ([`drift`]) |
+//!
+//! After [`Tuner::new`] nothing here allocates, locks or panics.
+
+pub mod class;
+pub mod drift;
+pub mod elite;
+pub mod guard;
+pub mod model;
+pub mod quench;
+pub mod random;
+pub mod saved;
+pub mod search;
+pub mod space;
+pub mod strategy;
+
+use crate::tuner::class::{Class, Classes};
+use crate::tuner::drift::Drift;
+use crate::tuner::guard::{Finding, Guard, Outcome};
+use crate::tuner::search::Search;
+use crate::tuner::strategy::{Strategy, Verdict};
+use serde::{Deserialize, Serialize};
+
+pub use crate::tuner::saved::{Saved, SavedError};
 
 /// Where a tuner stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// Executions with the default, to learn what the default costs (the very first is not counted).
     Baseline,
-    /// Simulated quenching explores.
+    /// The strategy explores.
     Quench,
     /// The winner and the default run in randomised interleaving.
     Guard,
@@ -19,14 +50,47 @@ pub enum Phase {
 }
 
 /// Parameters of a tuner.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Settings {
     /// Seed of all its randomness: same seed and same costs give the same configurations.
     pub seed: u64,
     /// Which of two alternating stretches this process explores in, so that the two ends of a message take
     /// turns (its rank's parity).
     pub turn: u8,
+    /// Length of such a stretch, in executions; 0: no turns, explore always.
+    pub stretch: u32,
+    /// How to explore; see [`strategy::by_name`].
+    pub strategy: &'static dyn Strategy,
 }
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            turn: 0,
+            stretch: STRETCH,
+            strategy: strategy::default(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Settings")
+            .field("seed", &self.seed)
+            .field("turn", &self.turn)
+            .field("stretch", &self.stretch)
+            .field("strategy", &self.strategy.name())
+            .finish()
+    }
+}
+
+/// Default length of the stretches in which two ends take turns.
+pub const STRETCH: u32 = 0;
+/// Costs that are believed, in any sensible unit of time: keeps every sum and ratio finite.
+pub const COSTS: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+/// Executions with the default that a class met during exploration asks for at a time.
+const REQUESTED_DEFAULTS: u32 = 8;
 
 /// One execution's outcome.
 #[derive(Debug, Clone, Copy)]
@@ -35,44 +99,317 @@ pub struct Sample<'a> {
     pub class: u32,
     /// Cost of the whole interval.
     pub cost: f64,
-    /// Cost of each variable's own copies in this execution, 0 where unknown: a cheap surrogate for ranking.
+    /// Cost of each variable's own copies in this execution, 0 where unknown: a cheap surrogate for ranking. May be
+    /// shorter than the number of variables.
     pub own: &'a [f64],
 }
 
 /// The tuner of one interval.
 #[derive(Debug)]
 pub struct Tuner {
+    choices: Vec<u16>,
+    settings: Settings,
+    phase: Phase,
     configuration: Vec<u16>,
+    winner: Vec<u16>,
+    search: Search,
+    classes: Classes,
+    guard: Option<Guard>,
+    drift: Drift,
+    outcome: Option<Outcome>,
+    /// Whether the first execution, which is not counted, has passed.
+    started: bool,
+    /// Whether the baseline being collected leads straight to the guard, with the winner known.
+    reguard: bool,
+    /// Counted executions of the exploration, for the turns.
+    ticks: u32,
+    /// Executions with the default still owed to a class without baseline.
+    owed: u32,
 }
 
 impl Tuner {
-    /// `choices[i]` is the number of choices of variable i, at least 1.
+    /// `choices[i]` is the number of choices of variable i (0 counts as 1: only the default).
     pub fn new(choices: &[u16], settings: &Settings) -> Self {
-        let _ = settings;
+        let choices: Vec<u16> = choices.iter().map(|&n| n.max(1)).collect();
         Self {
+            search: Search::new(&choices, settings.seed),
+            settings: settings.clone(),
+            phase: Phase::Baseline,
             configuration: vec![0; choices.len()],
+            winner: vec![0; choices.len()],
+            classes: Classes::new(choices.len()),
+            guard: None,
+            drift: Drift::default(),
+            outcome: None,
+            started: false,
+            reguard: false,
+            ticks: 0,
+            owed: 0,
+            choices,
         }
     }
 
     /// The choice of each variable for the next execution.
+    #[inline]
     pub fn configuration(&self) -> &[u16] {
         &self.configuration
     }
 
-    /// Whether the next execution should be timed and reported by [`Tuner::observe`].
+    /// Whether the next execution should be timed and reported by [`Tuner::observe`]. To be asked once per execution:
+    /// after the decision it counts them and picks the few samples of the drift check.
+    #[inline]
     pub fn wants_sample(&mut self) -> bool {
-        false
-    }
-
-    /// An execution with [`Tuner::configuration`] took this; draws the next configuration.
-    /// Returns true when the phase changed.
-    pub fn observe(&mut self, sample: Sample<'_>) -> bool {
-        let _ = sample;
-        false
+        match self.phase {
+            Phase::Baseline | Phase::Quench | Phase::Guard => true,
+            Phase::Adopted | Phase::Rejected => self.drift.due(),
+        }
     }
 
     /// Where it stands.
+    #[inline]
     pub fn phase(&self) -> Phase {
-        Phase::Rejected
+        self.phase
+    }
+
+    /// The configuration to compare with the default, or adopted; while exploring, the best met so far.
+    pub fn best(&self) -> &[u16] {
+        match self.phase {
+            Phase::Baseline | Phase::Quench if !self.reguard => {
+                &self.search.elites.best().configuration
+            }
+            _ => &self.winner,
+        }
+    }
+
+    /// The last decision of the guard and what it rests on.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.as_ref()
+    }
+
+    /// The classes of executions met, each with its default cost and its own best.
+    pub fn classes(&self) -> &[Class] {
+        self.classes.entries()
+    }
+
+    /// The number of choices of each variable.
+    pub fn choices(&self) -> &[u16] {
+        &self.choices
+    }
+
+    /// What is known and how far the exploration has come.
+    pub fn search(&self) -> &Search {
+        &self.search
+    }
+
+    /// An execution with [`Tuner::configuration`] took this; draws the next configuration.
+    /// Returns true when the phase changed. A cost outside [`COSTS`] is ignored.
+    pub fn observe(&mut self, sample: Sample<'_>) -> bool {
+        if !COSTS.contains(&sample.cost) {
+            return false;
+        }
+        if !self.started {
+            self.started = true;
+            return false;
+        }
+        let Some(class) = self.classes.find(sample.class) else {
+            return false;
+        };
+        self.classes.count(class);
+        let before = self.phase;
+        match self.phase {
+            Phase::Baseline => self.observe_baseline(class, sample),
+            Phase::Quench => self.observe_quench(class, sample),
+            Phase::Guard => self.observe_guard(class, sample),
+            Phase::Adopted | Phase::Rejected => self.observe_decided(class, sample),
+        }
+        self.phase != before
+    }
+
+    fn observe_baseline(&mut self, class: usize, sample: Sample<'_>) {
+        let scale = 1.0 / sample.cost;
+        for (variable, own) in sample.own.iter().enumerate().take(self.choices.len()) {
+            self.search.model.learn_default(variable, own * scale);
+        }
+        if let Some(spread) = self.classes.add_default(class, sample.cost) {
+            self.search.model.set_noise(spread);
+        }
+        if !self.classes.covered() {
+            return;
+        }
+        if self.choices.iter().all(|&n| n == 1) {
+            self.reject_untested(Finding::NothingToChoose);
+        } else if self.reguard {
+            self.start_guard();
+        } else {
+            self.phase = Phase::Quench;
+            self.propose();
+        }
+    }
+
+    fn observe_quench(&mut self, class: usize, sample: Sample<'_>) {
+        let Some(baseline) = self.classes.baseline(class) else {
+            self.learn_class(class, sample.cost);
+            return;
+        };
+        let scale = 1.0 / baseline;
+        let own = |variable: usize| sample.own.get(variable).map_or(0.0, |own| own * scale);
+        let search = &mut self.search;
+        let cost = search
+            .model
+            .learn(&self.configuration, sample.cost * scale, own);
+        let prediction = search.model.predict(&self.configuration);
+        let (estimate, new_best) = search.elites.record(&self.configuration, cost, prediction);
+        let margin = 3.0 * self.search.model.noise().sqrt();
+        self.classes
+            .consider(class, &self.configuration, cost, margin);
+        if self.owed > 0 {
+            self.owed -= 1;
+        } else {
+            let exploring = self.exploring();
+            self.ticks = self.ticks.wrapping_add(1);
+            if exploring {
+                self.settings
+                    .strategy
+                    .judge(&mut self.search, Verdict { estimate, new_best });
+                if self.settings.strategy.settled(&self.search) {
+                    self.decide_winner();
+                    return;
+                }
+            }
+        }
+        self.propose();
+    }
+
+    /// A class met without a baseline: it gets a few executions with the default, as often as it may ask.
+    fn learn_class(&mut self, class: usize, cost: f64) {
+        if self.configuration.iter().all(|&choice| choice == 0) {
+            self.classes.add_default(class, cost);
+        } else if self.owed == 0 && self.classes.request(class) {
+            self.owed = REQUESTED_DEFAULTS + 1;
+        }
+        self.owed = self.owed.saturating_sub(1);
+        self.propose();
+    }
+
+    /// Whether it is this end's turn to explore.
+    #[inline]
+    fn exploring(&self) -> bool {
+        self.settings.stretch == 0
+            || (self.ticks / self.settings.stretch) & 1 == u32::from(self.settings.turn & 1)
+    }
+
+    #[inline]
+    fn propose(&mut self) {
+        if self.owed > 0 {
+            self.configuration.fill(0);
+        } else if self.exploring() {
+            self.settings.strategy.propose(&mut self.search);
+            self.configuration.copy_from_slice(&self.search.candidate);
+        } else if self.ticks.is_multiple_of(self.settings.stretch) {
+            // Held through the stretch, so that the other end compares under the same conditions.
+            self.configuration
+                .copy_from_slice(&self.search.elites.best().configuration);
+        }
+    }
+
+    fn decide_winner(&mut self) {
+        match self.search.elites.contender(self.search.model.noise()) {
+            Some(elite) => {
+                self.winner.copy_from_slice(&elite.configuration);
+                self.start_guard();
+            }
+            None => {
+                self.winner.fill(0);
+                self.reject_untested(Finding::NothingBetter);
+            }
+        }
+    }
+
+    fn start_guard(&mut self) {
+        self.guard = Some(Guard::new(&mut self.search.random));
+        self.phase = Phase::Guard;
+        self.run_guarded();
+    }
+
+    fn run_guarded(&mut self) {
+        match &self.guard {
+            Some(guard) if guard.winner_runs() => self.configuration.copy_from_slice(&self.winner),
+            _ => self.configuration.fill(0),
+        }
+    }
+
+    fn observe_guard(&mut self, class: usize, sample: Sample<'_>) {
+        let Some(guard) = &mut self.guard else {
+            self.start_guard();
+            return;
+        };
+        let Some(baseline) = self.classes.baseline(class) else {
+            if !guard.winner_runs() {
+                self.classes.add_default(class, sample.cost);
+            }
+            return;
+        };
+        let decision = guard.observe(sample.cost / baseline, sample.cost, &mut self.search.random);
+        match decision {
+            Some(outcome) => self.settle(outcome),
+            None => self.run_guarded(),
+        }
+    }
+
+    fn settle(&mut self, outcome: Outcome) {
+        self.outcome = Some(outcome);
+        self.guard = None;
+        self.reguard = false;
+        if outcome.finding == Finding::Faster {
+            self.phase = Phase::Adopted;
+            self.configuration.copy_from_slice(&self.winner);
+        } else {
+            self.phase = Phase::Rejected;
+            self.configuration.fill(0);
+        }
+    }
+
+    fn reject_untested(&mut self, finding: Finding) {
+        let classes = self.classes.entries();
+        let executions: u64 = classes.iter().map(|class| class.executions).sum();
+        let sum: f64 = classes
+            .iter()
+            .map(|class| class.executions as f64 * class.baseline)
+            .sum();
+        let cost = if executions > 0 {
+            sum / executions as f64
+        } else {
+            0.0
+        };
+        self.settle(Outcome {
+            finding,
+            gain: None,
+            default_cost: cost,
+            tuned_cost: cost,
+            executions: (executions, executions),
+        });
+    }
+
+    fn observe_decided(&mut self, class: usize, sample: Sample<'_>) {
+        let Some(baseline) = self.classes.baseline(class) else {
+            return;
+        };
+        if self.drift.observe(sample.cost / baseline) {
+            self.reopen();
+        }
+    }
+
+    /// Costs have shifted for long: learns the baseline anew; then an adopted winner is tested again, and a
+    /// rejected search continues with what it knows.
+    fn reopen(&mut self) {
+        self.reguard = self.phase == Phase::Adopted;
+        self.phase = Phase::Baseline;
+        self.configuration.fill(0);
+        self.classes.reopen();
+        self.search.model.reopen();
+        if !self.reguard {
+            self.settings.strategy.reopen(&mut self.search);
+        }
+        self.drift.restart();
     }
 }

@@ -1,0 +1,99 @@
+//! Prints how fast each strategy converges on synthetic spaces, and what the guard decides: `cargo run --release
+//! --example convergence [SEEDS]`.
+
+use copytune_core::stats::median;
+use copytune_core::tuner::space::{Noise, Space, USUAL_NOISE, convergence, run};
+use copytune_core::tuner::{Phase, Settings, Tuner, strategy};
+
+/// Median over seeds of the excess over the optimum after each evaluation.
+fn medians(
+    pairs: usize,
+    name: &str,
+    noise: Noise,
+    own: bool,
+    evaluations: usize,
+    seeds: u64,
+) -> Vec<f64> {
+    let strategy = strategy::by_name(name).expect("a listed name");
+    let curves: Vec<Vec<f64>> = (0..seeds)
+        .map(|seed| {
+            let space = Space::new(pairs, 40, 0.2, seed);
+            let settings = Settings {
+                seed: seed + 1000,
+                stretch: 0,
+                strategy,
+                ..Settings::default()
+            };
+            convergence(&space, &settings, noise, own, evaluations)
+        })
+        .collect();
+    (0..evaluations)
+        .map(|at| {
+            median(&curves.iter().map(|curve| curve[at]).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+        })
+        .collect()
+}
+
+fn adopted(gain: f64, seeds: u64) -> (u64, f64) {
+    let (mut count, mut executions) = (0, 0);
+    for seed in 0..seeds {
+        let mut tuner = Tuner::new(
+            &[2],
+            &Settings {
+                seed,
+                stretch: 0,
+                ..Settings::default()
+            },
+        );
+        executions += run(
+            &mut tuner,
+            100_000,
+            seed,
+            |configuration, random, _| {
+                (1.0 - gain * f64::from(configuration[0])) * USUAL_NOISE.draw(random)
+            },
+            |_, _| (),
+        );
+        count += u64::from(tuner.phase() == Phase::Adopted);
+    }
+    (count, f64::from(executions) / seeds as f64)
+}
+
+fn main() {
+    let seeds = std::env::args()
+        .nth(1)
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(100);
+    for (pairs, evaluations, bound) in [(1, 400, 0.05), (4, 3000, 0.10)] {
+        for own in [false, true] {
+            println!(
+                "{} variables of 40 choices, own copy times {own}, within {bound}",
+                2 * pairs
+            );
+            for name in strategy::names() {
+                let curve = medians(pairs, name, USUAL_NOISE, own, evaluations, seeds);
+                let reached = curve.iter().position(|&excess| excess <= bound);
+                let stays = curve
+                    .iter()
+                    .rposition(|&excess| excess > bound)
+                    .map_or(1, |at| at + 2);
+                let points: Vec<String> = [25, 50, 100, 150, 300, 600, 1500]
+                    .iter()
+                    .filter(|&&at| at <= evaluations)
+                    .map(|&at| format!("{at}: {:.1} %", 100.0 * curve[at - 1]))
+                    .collect();
+                println!(
+                    "  {name:12} first after {reached:?}, for good from {stays}; {}",
+                    points.join(", ")
+                );
+            }
+        }
+    }
+    for gain in [0.0, 0.03, 0.10, -0.03] {
+        let (count, executions) = adopted(gain, 10 * seeds);
+        println!(
+            "guard: gain {gain}: adopted {count} of {}, {executions:.0} executions on average",
+            10 * seeds
+        );
+    }
+}

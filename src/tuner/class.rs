@@ -1,0 +1,348 @@
+//! Classes of executions (path and stop address): what the default costs in each, and each one's own best.
+//!
+//! Costs of different classes cannot be compared, costs relative to the class's default can. A winner is chosen by
+//! its mean relative cost over executions as they come, which weighs the classes by their frequency.
+
+use crate::stats;
+use serde::{Deserialize, Serialize};
+
+/// Classes kept; executions of further ones run, but nothing is learnt from them.
+pub const LIMIT: usize = 16;
+/// Executions with the default that make a baseline.
+pub const BASELINE: usize = 8;
+/// A baseline phase ends at the latest after this many executions, whatever classes they fell into.
+const BASELINE_BUDGET: u32 = 96;
+/// The part of all executions that classes with a baseline must cover before the exploration starts.
+const COVERED: f64 = 0.75;
+/// How often a class without a baseline may ask for executions with the default while others are explored.
+const REQUESTS: u8 = 3;
+/// Growth of a challenger's cost each time that it keeps another one out.
+const CHALLENGER_FADE: f64 = 1.02;
+/// Older executions than about this many fade from a record.
+const MEMORY: u32 = 24;
+
+/// What one configuration cost in one class.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Choice per variable.
+    pub configuration: Vec<u16>,
+    /// Mean cost relative to the class's baseline.
+    pub cost: f64,
+    /// Executions behind it, at most [`MEMORY`].
+    pub executions: u32,
+}
+
+impl Record {
+    fn push(&mut self, cost: f64) {
+        self.executions = (self.executions + 1).min(MEMORY);
+        self.cost += (cost - self.cost) / f64::from(self.executions);
+    }
+
+    fn replace(&mut self, configuration: &[u16], cost: f64) {
+        self.configuration.copy_from_slice(configuration);
+        (self.cost, self.executions) = (cost, 1);
+    }
+
+    /// Back to the default.
+    pub fn reset(&mut self) {
+        self.configuration.fill(0);
+        (self.cost, self.executions) = (1.0, 1);
+    }
+
+    fn is_sound(&self, choices: &[u16]) -> bool {
+        self.cost.is_finite()
+            && self.configuration.len() == choices.len()
+            && self
+                .configuration
+                .iter()
+                .zip(choices)
+                .all(|(choice, n)| choice < n)
+    }
+}
+
+/// One class.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Class {
+    /// The caller's number of it.
+    pub id: u32,
+    /// Counted executions.
+    pub executions: u64,
+    /// Median cost of the default, 0 until it is known.
+    pub baseline: f64,
+    /// The configuration with the least cost in this class.
+    pub best: Record,
+    /// One that may replace it, once it has been seen twice.
+    challenger: Record,
+    /// Costs of the default until the baseline is known.
+    samples: Vec<f64>,
+    requests: u8,
+}
+
+impl Class {
+    fn new(variables: usize) -> Self {
+        Self {
+            id: 0,
+            executions: 0,
+            baseline: 0.0,
+            best: Record {
+                configuration: vec![0; variables],
+                cost: 1.0,
+                executions: 1,
+            },
+            challenger: Record {
+                configuration: vec![0; variables],
+                cost: 1.0,
+                executions: 1,
+            },
+            samples: Vec::with_capacity(BASELINE),
+            requests: 0,
+        }
+    }
+
+    /// Whether it fits variables with these numbers of choices and holds possible values only.
+    pub fn is_sound(&self, choices: &[u16]) -> bool {
+        let possible = |cost: f64| cost.is_finite() && cost >= 0.0;
+        possible(self.baseline)
+            && self.best.is_sound(choices)
+            && self.challenger.is_sound(choices)
+            && self.samples.len() < BASELINE
+            && self.samples.iter().all(|&cost| possible(cost))
+    }
+}
+
+/// All classes of an interval.
+#[derive(Debug, Clone)]
+pub struct Classes {
+    slots: Vec<Class>,
+    filled: usize,
+    last: usize,
+    counted: u32,
+}
+
+impl Classes {
+    /// None yet.
+    pub fn new(variables: usize) -> Self {
+        Self {
+            slots: vec![Class::new(variables); LIMIT],
+            filled: 0,
+            last: 0,
+            counted: 0,
+        }
+    }
+
+    /// Continues saved ones, which must be sound; those beyond the limit are forgotten.
+    pub fn restore(saved: &[Class], variables: usize) -> Self {
+        let mut classes = Self::new(variables);
+        classes.filled = saved.len().min(LIMIT);
+        for (slot, class) in classes.slots.iter_mut().zip(saved) {
+            let mut samples = Vec::with_capacity(BASELINE);
+            samples.extend_from_slice(&class.samples);
+            *slot = Class {
+                samples,
+                ..class.clone()
+            };
+        }
+        classes
+    }
+
+    /// All classes met.
+    pub fn entries(&self) -> &[Class] {
+        &self.slots[..self.filled]
+    }
+
+    /// The place of a class, which is new if need be; `None` beyond the limit.
+    #[inline]
+    pub fn find(&mut self, id: u32) -> Option<usize> {
+        if self.last < self.filled && self.slots[self.last].id == id {
+            return Some(self.last);
+        }
+        self.last = match self.entries().iter().position(|class| class.id == id) {
+            Some(at) => at,
+            None if self.filled < LIMIT => {
+                self.slots[self.filled].id = id;
+                self.filled += 1;
+                self.filled - 1
+            }
+            None => return None,
+        };
+        Some(self.last)
+    }
+
+    /// The default's cost in the class at this place, once known.
+    #[inline]
+    pub fn baseline(&self, at: usize) -> Option<f64> {
+        let baseline = self.slots[at].baseline;
+        (baseline > 0.0).then_some(baseline)
+    }
+
+    /// Counts an execution of the class at this place.
+    #[inline]
+    pub fn count(&mut self, at: usize) {
+        self.slots[at].executions += 1;
+    }
+
+    /// Takes in the cost of an execution with the default. Returns the relative spread (robust standard deviation)
+    /// when this completes the class's baseline.
+    pub fn add_default(&mut self, at: usize, cost: f64) -> Option<f64> {
+        self.counted = self.counted.saturating_add(1);
+        let class = &mut self.slots[at];
+        if class.baseline > 0.0 {
+            return None;
+        }
+        class.samples.push(cost);
+        (class.samples.len() == BASELINE)
+            .then(|| self.complete(at))
+            .flatten()
+    }
+
+    fn complete(&mut self, at: usize) -> Option<f64> {
+        let class = &mut self.slots[at];
+        let (median, spread) = stats::robust_in_place(&mut class.samples)?;
+        class.samples.clear();
+        class.baseline = median;
+        Some(spread / median)
+    }
+
+    /// Whether enough is known of the default to start exploring. At the end of the budget the few costs of the
+    /// rarer classes must do.
+    pub fn covered(&mut self) -> bool {
+        let (mut known, mut all) = (0.0, 0.0);
+        for class in self.entries() {
+            all += class.executions as f64;
+            known += if class.baseline > 0.0 {
+                class.executions as f64
+            } else {
+                0.0
+            };
+        }
+        if known > 0.0 && known >= COVERED * all {
+            return true;
+        }
+        let over = self.counted >= BASELINE_BUDGET;
+        if over {
+            for at in 0..self.filled {
+                if self.slots[at].samples.len() > 2 {
+                    self.complete(at);
+                }
+            }
+        }
+        over
+    }
+
+    /// Whether a class without baseline may have a few executions with the default now.
+    pub fn request(&mut self, at: usize) -> bool {
+        let class = &mut self.slots[at];
+        let granted = class.requests < REQUESTS;
+        class.requests += u8::from(granted);
+        granted
+    }
+
+    /// Keeps a class's own best: a configuration that was better by at least `margin` once, or at all in two executions.
+    #[inline]
+    pub fn consider(&mut self, at: usize, configuration: &[u16], relative: f64, margin: f64) {
+        let Class {
+            best, challenger, ..
+        } = &mut self.slots[at];
+        if best.configuration == configuration {
+            best.push(relative);
+        } else if challenger.configuration == configuration {
+            challenger.push(relative);
+            if challenger.cost < best.cost {
+                std::mem::swap(best, challenger);
+            }
+        } else if relative < best.cost - margin {
+            best.replace(configuration, relative);
+        } else if relative < challenger.cost {
+            challenger.replace(configuration, relative);
+        } else if relative < best.cost {
+            // One that is never executed again must not keep the others out for ever.
+            challenger.cost *= CHALLENGER_FADE;
+        }
+    }
+
+    /// The records of a class's best configurations, to renumber their choices.
+    pub fn records(class: &mut Class) -> [&mut Record; 2] {
+        [&mut class.best, &mut class.challenger]
+    }
+
+    /// Forgets the baselines, after costs have shifted.
+    pub fn reopen(&mut self) {
+        self.counted = 0;
+        for class in &mut self.slots {
+            class.baseline = 0.0;
+            class.executions = 0;
+            class.requests = 0;
+            class.samples.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_baseline(ids: &[u32]) -> Classes {
+        let mut classes = Classes::new(1);
+        for &id in ids {
+            let at = classes.find(id).expect("room");
+            for sample in 0..BASELINE {
+                classes.count(at);
+                let outlier = if sample == 3 { 90.0 } else { 0.0 };
+                classes.add_default(at, f64::from(id) + outlier);
+            }
+        }
+        classes
+    }
+
+    #[test]
+    fn a_baseline_is_the_median_of_its_first_executions() {
+        let mut classes = with_baseline(&[5, 7]);
+        assert!(classes.covered());
+        for id in [5, 7, 5] {
+            let at = classes.find(id).expect("known");
+            assert_eq!(classes.baseline(at), Some(f64::from(id)));
+        }
+    }
+
+    #[test]
+    fn each_class_keeps_its_own_best() {
+        let mut classes = with_baseline(&[1, 2]);
+        let (one, two) = (
+            classes.find(1).expect("known"),
+            classes.find(2).expect("known"),
+        );
+        for _ in 0..2 {
+            classes.consider(one, &[3], 0.9, 0.3);
+            classes.consider(two, &[4], 0.9, 0.3);
+        }
+        classes.consider(one, &[5], 0.85, 0.3);
+        assert_eq!(
+            classes.entries()[one].best.configuration,
+            [3],
+            "once, and only a little better"
+        );
+        classes.consider(two, &[6], 0.5, 0.3);
+        assert_eq!(
+            classes.entries()[two].best.configuration,
+            [6],
+            "once, but much better"
+        );
+    }
+
+    #[test]
+    fn classes_beyond_the_limit_are_left_out() {
+        let mut classes = Classes::new(1);
+        let known = (0..100).filter(|&id| classes.find(id).is_some()).count();
+        assert_eq!(known, LIMIT);
+        assert_eq!(classes.find(0), Some(0));
+    }
+
+    #[test]
+    fn rare_classes_do_not_hold_up_the_baseline() {
+        let mut classes = with_baseline(&[1]);
+        let rare = classes.find(2).expect("room");
+        classes.count(rare);
+        classes.add_default(rare, 1.0);
+        assert!(classes.covered());
+    }
+}

@@ -1,0 +1,203 @@
+//! What of a tuner outlives the process, and the checks before it is believed.
+
+use crate::tuner::class::{Class, Classes};
+use crate::tuner::drift::Drift;
+use crate::tuner::guard::{Guard, Outcome};
+use crate::tuner::model::Cell;
+use crate::tuner::search::{SavedSearch, Search};
+use crate::tuner::{Phase, Settings, Tuner};
+use serde::{Deserialize, Serialize};
+
+/// Why a saved tuner is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SavedError {
+    /// It belongs to variables with other numbers of choices; [`Saved::remap`] it first.
+    OtherChoices,
+    /// A value is impossible, for instance not a number, or a list has the wrong length.
+    Impossible,
+}
+
+impl std::fmt::Display for SavedError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::OtherChoices => {
+                "the saved tuner belongs to variables with other numbers of choices"
+            }
+            Self::Impossible => "the saved tuner holds impossible values",
+        })
+    }
+}
+
+impl std::error::Error for SavedError {}
+
+/// A tuner as it is saved. Everything per choice is indexed by the choice's number, so the caller, who
+/// knows the choices' names, keeps those beside it and calls [`Saved::remap`] when the numbers have changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Saved {
+    /// Number of choices of each variable.
+    pub choices: Vec<u16>,
+    /// Where it stood.
+    pub phase: Phase,
+    /// The winner that is tested or was decided about.
+    pub winner: Vec<u16>,
+    /// The last decision.
+    pub outcome: Option<Outcome>,
+    /// Classes of executions.
+    pub classes: Vec<Class>,
+    reguard: bool,
+    search: SavedSearch,
+    guard: Option<Guard>,
+    drift: Drift,
+}
+
+impl Saved {
+    /// Moves everything to new numbers: `maps[variable][old choice]` is its new number, or `None` if it is gone,
+    /// `choices` are the new numbers of choices. The default must stay 0. Choices that are new start unknown;
+    /// configurations with a lost choice are forgotten, and a decision about one is taken back: the search continues.
+    ///
+    /// # Errors
+    /// [`SavedError::Impossible`] when the maps do not fit, two choices get the same number, or the saved tuner is damaged.
+    pub fn remap(mut self, maps: &[Vec<Option<u16>>], choices: &[u16]) -> Result<Self, SavedError> {
+        self.check()?;
+        let fits = maps.len() == self.choices.len()
+            && choices.len() == maps.len()
+            && maps
+                .iter()
+                .zip(&self.choices)
+                .all(|(map, &n)| map.len() == usize::from(n) && map[0] == Some(0));
+        if !fits {
+            return Err(SavedError::Impossible);
+        }
+        for (variable, (map, &n)) in maps.iter().zip(choices).enumerate() {
+            let old = std::mem::take(&mut self.search.model.cells[variable]);
+            let mut cells: Vec<Option<Cell>> = vec![None; usize::from(n)];
+            for (cell, new) in old.into_iter().zip(map) {
+                let Some(new) = new else { continue };
+                match cells.get_mut(usize::from(*new)) {
+                    Some(slot @ None) => *slot = Some(cell),
+                    _ => return Err(SavedError::Impossible),
+                }
+            }
+            self.search.model.cells[variable] = cells
+                .into_iter()
+                .map(|cell| cell.unwrap_or_else(Cell::unknown))
+                .collect();
+        }
+        let moved = |configuration: &mut Vec<u16>| {
+            configuration.iter_mut().zip(maps).all(|(choice, map)| {
+                let new = map[usize::from(*choice)];
+                *choice = new.unwrap_or(0);
+                new.is_some()
+            })
+        };
+        self.search
+            .elites
+            .retain_mut(|elite| moved(&mut elite.configuration));
+        if !moved(&mut self.search.current) {
+            self.search.current.fill(0);
+            self.search.current_cost = 1.0;
+        }
+        for record in self.classes.iter_mut().flat_map(Classes::records) {
+            if !moved(&mut record.configuration) {
+                record.reset();
+            }
+        }
+        if !moved(&mut self.winner) {
+            self.winner.fill(0);
+            (self.guard, self.outcome, self.reguard) = (None, None, false);
+            if matches!(self.phase, Phase::Guard | Phase::Adopted) {
+                self.phase = Phase::Quench;
+                self.search.progress = Default::default();
+            }
+        }
+        self.choices = choices.to_vec();
+        self.check()?;
+        Ok(self)
+    }
+
+    /// Whether everything fits together.
+    ///
+    /// # Errors
+    /// [`SavedError::Impossible`].
+    pub fn check(&self) -> Result<(), SavedError> {
+        let sound = self.choices.iter().all(|&n| n > 0)
+            && self.winner.len() == self.choices.len()
+            && self
+                .winner
+                .iter()
+                .zip(&self.choices)
+                .all(|(choice, n)| choice < n)
+            && self.outcome.is_none_or(|outcome| outcome.is_sound())
+            && self
+                .classes
+                .iter()
+                .all(|class| class.is_sound(&self.choices))
+            && self.search.is_sound(&self.choices)
+            && self.guard.as_ref().is_none_or(Guard::is_sound)
+            && (self.phase != Phase::Guard || self.guard.is_some())
+            && (self.phase != Phase::Quench || self.choices.iter().any(|&n| n > 1))
+            && self.drift.is_sound();
+        if sound {
+            Ok(())
+        } else {
+            Err(SavedError::Impossible)
+        }
+    }
+}
+
+impl Tuner {
+    /// Everything needed to continue in another run.
+    pub fn save(&self) -> Saved {
+        Saved {
+            choices: self.choices.clone(),
+            phase: self.phase,
+            winner: self.winner.clone(),
+            outcome: self.outcome,
+            classes: self.classes.entries().to_vec(),
+            reguard: self.reguard,
+            search: self.search.save(),
+            guard: self.guard.clone(),
+            drift: self.drift.clone(),
+        }
+    }
+
+    /// Continues a saved tuner of variables with these numbers of choices. Its random stream goes on; the seed in
+    /// `settings` is not used. The first execution is again not counted.
+    ///
+    /// # Errors
+    /// Refuses what does not fit or cannot be.
+    pub fn restore(saved: Saved, choices: &[u16], settings: &Settings) -> Result<Self, SavedError> {
+        saved.check()?;
+        if saved.choices != choices {
+            return Err(SavedError::OtherChoices);
+        }
+        let mut tuner = Self {
+            configuration: vec![0; choices.len()],
+            classes: Classes::restore(&saved.classes, choices.len()),
+            settings: settings.clone(),
+            phase: saved.phase,
+            winner: saved.winner,
+            search: Search::restore(saved.search),
+            guard: saved.guard,
+            drift: saved.drift,
+            outcome: saved.outcome,
+            started: false,
+            reguard: saved.reguard,
+            ticks: 0,
+            owed: 0,
+            choices: saved.choices,
+        };
+        tuner.resume();
+        Ok(tuner)
+    }
+
+    /// Sets the configuration that is due in the restored phase.
+    fn resume(&mut self) {
+        match self.phase {
+            Phase::Baseline | Phase::Rejected => self.configuration.fill(0),
+            Phase::Quench => self.propose(),
+            Phase::Guard => self.run_guarded(),
+            Phase::Adopted => self.configuration.copy_from_slice(&self.winner),
+        }
+    }
+}

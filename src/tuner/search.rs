@@ -1,0 +1,167 @@
+//! What every strategy shares: the knowledge gained so far, the configuration that is being run, the step count.
+
+use crate::tuner::elite::{Elite, Elites};
+use crate::tuner::model::{Model, SavedModel};
+use crate::tuner::random::Random;
+use serde::{Deserialize, Serialize};
+
+/// How far a search has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Temperature step k.
+    pub step: u32,
+    /// Evaluations at this step.
+    pub evaluations: u32,
+    /// New bests at this step.
+    pub bests: u32,
+    /// Evaluations in all.
+    pub total: u32,
+    /// Re-annealings so far.
+    pub reannealed: u32,
+}
+
+/// Shared state of a search through the configurations.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// Effects and rankings of the choices.
+    pub model: Model,
+    /// Best configurations met.
+    pub elites: Elites,
+    /// Source of all randomness.
+    pub random: Random,
+    /// Steps done.
+    pub progress: Progress,
+    /// The accepted configuration, from which candidates are derived.
+    pub current: Vec<u16>,
+    /// Its estimated relative cost.
+    pub current_cost: f64,
+    /// The configuration that runs next.
+    pub candidate: Vec<u16>,
+    /// Whether that repeats a known one, to know it better, rather than challenges it.
+    pub repeating: bool,
+    /// Information content of the space in bits: log2 of the number of configurations.
+    pub bits: f64,
+}
+
+/// What of a [`Search`] outlives the process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SavedSearch {
+    /// Effects.
+    pub model: SavedModel,
+    /// Best configurations, the default first.
+    pub elites: Vec<Elite>,
+    /// Steps done.
+    pub progress: Progress,
+    /// Accepted configuration.
+    pub current: Vec<u16>,
+    /// Its estimated relative cost.
+    pub current_cost: f64,
+    /// Random stream.
+    pub random: Random,
+}
+
+impl SavedSearch {
+    /// Whether it fits variables with these numbers of choices and holds possible values only.
+    pub fn is_sound(&self, choices: &[u16]) -> bool {
+        let fits = |configuration: &[u16]| {
+            configuration.len() == choices.len()
+                && configuration.iter().zip(choices).all(|(c, n)| c < n)
+        };
+        let elite = |elite: &Elite| {
+            fits(&elite.configuration)
+                && elite.executions.is_finite()
+                && elite.executions >= 0.0
+                && elite.mean.is_finite()
+                && elite.prediction.is_finite()
+        };
+        self.model.is_sound(choices)
+            && self
+                .elites
+                .first()
+                .is_some_and(|first| first.configuration.iter().all(|&choice| choice == 0))
+            && self.elites.len() <= crate::tuner::elite::SIZE
+            && self.elites.iter().all(elite)
+            && fits(&self.current)
+            && self.current_cost.is_finite()
+    }
+}
+
+impl Search {
+    /// Nothing known yet; `choices` are at least 1 each.
+    pub fn new(choices: &[u16], seed: u64) -> Self {
+        Self::restore(SavedSearch {
+            model: SavedModel::unknown(choices),
+            elites: Vec::new(),
+            progress: Progress::default(),
+            current: vec![0; choices.len()],
+            current_cost: 1.0,
+            random: Random::new(seed),
+        })
+    }
+
+    /// Continues what was saved, which must be sound.
+    pub fn restore(saved: SavedSearch) -> Self {
+        let bits = saved
+            .model
+            .cells
+            .iter()
+            .map(|cells| (cells.len().max(1) as f64).log2())
+            .sum();
+        let variables = saved.current.len();
+        Self {
+            model: Model::new(saved.model),
+            elites: Elites::restore(&saved.elites, variables),
+            random: saved.random,
+            progress: saved.progress,
+            candidate: saved.current.clone(),
+            current: saved.current,
+            current_cost: saved.current_cost,
+            repeating: true,
+            bits,
+        }
+    }
+
+    /// What is to outlive the process.
+    pub fn save(&self) -> SavedSearch {
+        SavedSearch {
+            model: self.model.save(),
+            elites: self.elites.entries().to_vec(),
+            progress: self.progress,
+            current: self.current.clone(),
+            current_cost: self.current_cost,
+            random: self.random.clone(),
+        }
+    }
+
+    /// Next: the known configuration that most deserves another execution.
+    #[inline]
+    pub fn repeat_promising(&mut self) {
+        let elite = self.elites.most_promising(self.model.noise());
+        self.candidate.copy_from_slice(&elite.configuration);
+        self.repeating = true;
+    }
+
+    /// Next: every variable uniformly at random.
+    #[inline]
+    pub fn draw_blind(&mut self) {
+        for variable in 0..self.candidate.len() {
+            self.candidate[variable] =
+                self.random.below(u32::from(self.model.choices(variable))) as u16;
+        }
+        self.repeating = false;
+    }
+
+    /// Accepts the candidate as the current configuration.
+    #[inline]
+    pub fn accept(&mut self, cost: f64) {
+        self.current.copy_from_slice(&self.candidate);
+        self.current_cost = cost;
+    }
+
+    /// Goes back to the best configuration met.
+    pub fn return_to_best(&mut self) {
+        let best = self.elites.best();
+        self.current.copy_from_slice(&best.configuration);
+        self.current_cost = best.estimate();
+    }
+}

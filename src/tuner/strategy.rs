@@ -1,0 +1,108 @@
+//! Strategies: how the next configuration is chosen while a tuner explores.
+//!
+//! A strategy holds no state of its own: everything it needs to remember is in [`Search`], so that it can be saved,
+//! shared and continued by another strategy.
+
+use crate::tuner::quench::{BLIND_QUENCH, QUENCH};
+use crate::tuner::search::Search;
+
+/// Result of one evaluation, as the shared knowledge sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Verdict {
+    /// Estimated relative cost of the candidate (its own executions and the model's prediction together).
+    pub estimate: f64,
+    /// Whether the candidate has become the best configuration met.
+    pub new_best: bool,
+}
+
+/// A way to explore.
+pub trait Strategy: Sync {
+    /// Name, as in `COPYTUNE_STRATEGY`.
+    fn name(&self) -> &'static str;
+
+    /// One line for the user.
+    fn summary(&self) -> &'static str;
+
+    /// Writes the configuration to evaluate next into `search.candidate`.
+    fn propose(&self, search: &mut Search);
+
+    /// Learns what the candidate cost, and moves on.
+    fn judge(&self, search: &mut Search, verdict: Verdict);
+
+    /// Whether it has settled: the best configuration met is its answer.
+    fn settled(&self, search: &Search) -> bool;
+
+    /// Starts again with what is known, after costs have shifted.
+    fn reopen(&self, search: &mut Search);
+}
+
+/// Every strategy; the first is the default.
+static STRATEGIES: [&dyn Strategy; 3] = [&QUENCH, &BLIND_QUENCH, &Blind];
+
+/// Names of all strategies, the default first.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    STRATEGIES.iter().map(|strategy| strategy.name())
+}
+
+/// The strategy of that name.
+pub fn by_name(name: &str) -> Option<&'static dyn Strategy> {
+    STRATEGIES
+        .iter()
+        .copied()
+        .find(|strategy| strategy.name() == name)
+}
+
+/// The default strategy.
+pub fn default() -> &'static dyn Strategy {
+    STRATEGIES[0]
+}
+
+/// Blind random search: every configuration is as likely at any time, nothing learnt steers it. The yardstick.
+struct Blind;
+
+impl Strategy for Blind {
+    fn name(&self) -> &'static str {
+        "random"
+    }
+
+    fn summary(&self) -> &'static str {
+        "blind random search: the yardstick for the others"
+    }
+
+    fn propose(&self, search: &mut Search) {
+        // One in four repeats: without, the answer would be the luckiest result of all.
+        if search.progress.total % 4 == 3 {
+            search.repeat_promising();
+        } else {
+            search.draw_blind();
+        }
+    }
+
+    fn judge(&self, search: &mut Search, _: Verdict) {
+        search.progress.total += 1;
+    }
+
+    fn settled(&self, search: &Search) -> bool {
+        f64::from(search.progress.total) >= 36.0 * search.bits
+    }
+
+    fn reopen(&self, search: &mut Search) {
+        search.progress = Default::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_finds_its_strategy() {
+        let all: Vec<_> = names().collect();
+        assert_eq!(all[0], default().name());
+        for (index, name) in all.iter().enumerate() {
+            assert_eq!(by_name(name).unwrap().name(), *name);
+            assert!(!all[..index].contains(name));
+        }
+        assert!(by_name("no such").is_none());
+    }
+}
