@@ -36,7 +36,7 @@ program cg
   real(real64), allocatable, asynchronous :: x(:), z(:), p(:), q(:), r(:), w(:)
   real(real64) :: start, seconds, zeta, residual_norm
   integer :: rank, processes, iterations, iteration
-  character(64) :: size_text
+  character(64) :: size_text, note
 
   call open_session(rank, processes)
   iterations = iteration_count(rank, class%iterations)
@@ -58,8 +58,9 @@ program cg
   seconds = timer_stop(start)
 
   write (size_text, '(i0, a, i0, a)') class%n, ' rows, ', class%nonzeros, ' random elements a generating vector'
+  write (note, '(a, es22.14)') 'Residual norm: ', residual_norm
   call close_session(rank, processes, outcome('CG', class%name, trim(size_text), 'zeta', iterations, &
-    class%iterations, seconds, operations(iterations), zeta, class%zeta, tolerance))
+    class%iterations, seconds, operations(iterations), zeta, class%zeta, tolerance, trim(note)))
 
 contains
 

@@ -65,7 +65,7 @@ program mg
 
   write (size_text, '(i0, 2(a, i0), a)') levels(top)%points, ' x ', levels(top)%points, ' x ', levels(top)%points, ' points'
   call close_session(rank, processes, outcome('MG', class%name, trim(size_text), 'norm', iterations, &
-    class%iterations, seconds, operations_per_point * iterations * points, norm, class%norm, tolerance))
+    class%iterations, seconds, operations_per_point * iterations * points, norm, class%norm, tolerance, null()))
 
 contains
 

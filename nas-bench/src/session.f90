@@ -19,6 +19,7 @@ module session
     real(real64) :: operations               !< of the timed iterations, by the suite's formula
     real(real64) :: computed, official       !< the value and what it should be
     real(real64) :: tolerance                !< greatest relative error that verifies
+    character(:), allocatable :: note        !< one more line for people, or absent
   end type outcome
 
   integer, parameter :: iterations_official = 0, iterations_invalid = -1
@@ -130,6 +131,7 @@ contains
     print '(a, i0)', '  Iterations:      ', run%iterations
     print '(2a)', '  Time in seconds: ', decimal(run%seconds, 6)
     print '(2a)', '  Mop/s:           ', decimal(run%operations / max(run%seconds, tiny(1.0_real64)) / 1.0e6_real64, 2)
+    if (allocated(run%note)) print '(2a)', '  ', run%note
     print '(4a, es22.14)', '  Computed ', run%value_name, ':', repeat(' ', 7 - len(run%value_name)), run%computed
     failed = 0
     if (run%iterations /= run%official_iterations) then
