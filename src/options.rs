@@ -6,10 +6,8 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use crate::routines;
-
-/// Strategies that `COPYTUNE_STRATEGY` may name; the first is the default.
-pub const STRATEGIES: &[&str] = &["quench"];
+use crate::routines::{self, Mask};
+use crate::tuner::strategy;
 
 /// What the preloaded library does with the program's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +45,7 @@ pub struct Options {
     pub dir: Option<PathBuf>,
     /// Seed of all randomness.
     pub seed: u64,
-    /// Name of the tuning strategy, one of [`STRATEGIES`].
+    /// Name of the tuning strategy, one of [`strategy::names`].
     pub strategy: &'static str,
     /// Names and globs of the routines that may be used; empty: all. See [`Options::permits`].
     pub routines: Vec<String>,
@@ -57,7 +55,7 @@ pub struct Options {
     pub min_bytes: usize,
     /// How much is said.
     pub log: Log,
-    /// CPU feature mask, as given: the routine catalogue reads it.
+    /// CPU feature mask as given; it parses as a [`Mask`].
     pub cpu_mask: Option<String>,
 }
 
@@ -68,7 +66,7 @@ impl Default for Options {
             mode: Mode::Tune,
             dir: None,
             seed: 1,
-            strategy: STRATEGIES[0],
+            strategy: strategy::default().name(),
             routines: Vec::new(),
             routine: None,
             min_bytes: 1024,
@@ -82,8 +80,8 @@ impl Default for Options {
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
-    /// The values that are allowed, in words.
-    pub allowed: &'static str,
+    /// See [`Variable::allowed`].
+    allowed: fn() -> String,
     /// The default, in words; it is what [`Options::default`] holds.
     pub default: &'static str,
     /// What it does, one sentence.
@@ -92,10 +90,17 @@ pub struct Variable {
     take: fn(&OsStr, &mut Options) -> Option<()>,
 }
 
+impl Variable {
+    /// The values that are allowed, in words.
+    pub fn allowed(&self) -> String {
+        (self.allowed)()
+    }
+}
+
 static VARIABLES: &[Variable] = &[
     Variable {
         name: "COPYTUNE",
-        allowed: "0 or 1",
+        allowed: || "0 or 1".to_owned(),
         default: "1",
         about: "0 switches the library off: every call goes straight through.",
         take: |value, options| {
@@ -105,7 +110,7 @@ static VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "COPYTUNE_MODE",
-        allowed: "tune, replay or profile",
+        allowed: || "tune, replay or profile".to_owned(),
         default: "tune",
         about: "tune: learn while running; replay: use the saved choices, explore nothing; profile: measure only.",
         take: |value, options| {
@@ -122,7 +127,7 @@ static VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "COPYTUNE_DIR",
-        allowed: "a directory, made when missing",
+        allowed: || "a directory, made when missing".to_owned(),
         default: "$XDG_STATE_HOME/copytune, else ~/.local/state/copytune",
         about: "Where the state is kept between runs.",
         take: |value, options| {
@@ -134,7 +139,7 @@ static VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "COPYTUNE_SEED",
-        allowed: "a whole number from 0 to 18446744073709551615",
+        allowed: || "a whole number from 0 to 18446744073709551615".to_owned(),
         default: "1",
         about: "Seed of all randomness: the same seed and the same times give the same choices.",
         take: |value, options| {
@@ -144,18 +149,20 @@ static VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "COPYTUNE_STRATEGY",
-        allowed: "quench",
+        allowed: || listed(strategy::names()),
         default: "quench",
         about: "How candidates are searched; quench is simulated quenching with ranked candidates.",
         take: |value, options| {
             let name = value.to_str()?.trim();
-            options.strategy = STRATEGIES.iter().find(|s| s.eq_ignore_ascii_case(name))?;
+            options.strategy = strategy::names().find(|s| s.eq_ignore_ascii_case(name))?;
             Some(())
         },
     },
     Variable {
         name: "COPYTUNE_ROUTINES",
-        allowed: "routine names or globs (* and ?), separated by commas, that match at least one of `copytune routines`",
+        allowed: || {
+            "routine names or globs (* and ?), separated by commas, that match at least one of `copytune routines`".to_owned()
+        },
         default: "all",
         about: "The routines that may be used; the library's own way of copying always stays among them.",
         take: |value, options| {
@@ -179,7 +186,7 @@ static VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "COPYTUNE_ROUTINE",
-        allowed: "one name of `copytune routines`",
+        allowed: || "one name of `copytune routines`".to_owned(),
         default: "none",
         about: "Forces one routine for every message, instead of tuning.",
         take: |value, options| {
@@ -191,7 +198,7 @@ static VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "COPYTUNE_MIN_BYTES",
-        allowed: "a number of bytes, also as 4k, 1M, 1G (powers of 1024)",
+        allowed: || "a number of bytes, also as 4k, 1M, 1G (powers of 1024)".to_owned(),
         default: "1024",
         about: "Smaller messages are left alone.",
         take: |value, options| {
@@ -201,7 +208,7 @@ static VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "COPYTUNE_LOG",
-        allowed: "quiet, summary or debug",
+        allowed: || "quiet, summary or debug".to_owned(),
         default: "summary",
         about: "How much is said on stderr; summary is one line of rank 0 at MPI_Finalize.",
         take: |value, options| {
@@ -218,11 +225,18 @@ static VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "COPYTUNE_CPU_MASK",
-        allowed: "CPU features, as in `copytune routines`",
+        allowed: || {
+            format!(
+                "{}, the highest level to use, or features to do without, as -erms; separated by commas",
+                listed(Mask::LEVELS.into_iter())
+            )
+        },
         default: "none",
         about: "Lowers the CPU features that routines may use.",
         take: |value, options| {
-            options.cpu_mask = Some(value.to_str()?.trim().to_owned());
+            let mask = value.to_str()?.trim();
+            mask.parse::<Mask>().ok()?;
+            options.cpu_mask = Some(mask.to_owned());
             Some(())
         },
     },
@@ -253,7 +267,7 @@ impl Options {
                     "{}={}: not allowed; use {}; the default ({}) is used",
                     variable.name,
                     printable(&value),
-                    variable.allowed,
+                    variable.allowed(),
                     variable.default
                 ));
             }
@@ -304,7 +318,10 @@ pub fn documentation() -> String {
         let _ = write!(
             text,
             "\n  {}\n      {}\n      Allowed: {}.\n      Default: {}.\n",
-            variable.name, variable.about, variable.allowed, variable.default
+            variable.name,
+            variable.about,
+            variable.allowed(),
+            variable.default
         );
     }
     text.push_str(
@@ -321,6 +338,15 @@ fn default_dir(get: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
         .filter(|path| path.is_absolute())
         .or_else(|| get("HOME").map(|home| PathBuf::from(home).join(".local/state")))?;
     Some(base.join("copytune"))
+}
+
+/// `a, b or c`.
+fn listed(names: impl Iterator<Item = &'static str>) -> String {
+    let names: Vec<&str> = names.collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 fn one_of<T: Copy>(value: &OsStr, allowed: &[(&str, T)]) -> Option<T> {

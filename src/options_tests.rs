@@ -61,12 +61,13 @@ fn a_wrong_value_names_variable_value_and_what_is_allowed() {
         ("COPYTUNE_ROUTINE", "li*"),
         ("COPYTUNE_MIN_BYTES", "99999999999999999G"),
         ("COPYTUNE_LOG", "loud"),
+        ("COPYTUNE_CPU_MASK", "avx2,mmx"),
     ] {
         let (options, warnings) = parse(&[(name, value)]);
         assert_eq!(options, Options::default(), "{name}");
         let variable = variables().iter().find(|v| v.name == name).unwrap();
         assert_eq!(warnings.len(), 1, "{name}");
-        for part in [name, value, variable.allowed, variable.default] {
+        for part in [name, value, &variable.allowed(), variable.default] {
             assert!(warnings[0].contains(part), "{part} in {}", warnings[0]);
         }
     }
@@ -139,7 +140,7 @@ fn unknown_variables_are_named_with_the_nearest() {
 fn the_documentation_holds_every_variable_and_fits_the_defaults() {
     let text = documentation();
     for variable in variables() {
-        assert!(text.contains(variable.name) && text.contains(variable.allowed));
+        assert!(text.contains(variable.name) && text.contains(&variable.allowed()));
     }
     // Where the default is a value, giving it must change nothing.
     for name in [

@@ -207,3 +207,43 @@ fn unknown_numbers_are_null_in_json_and_a_dash_in_the_table() {
     assert_eq!(json["sites"][0]["executions"], 100);
     assert!(to_text(&report, None, false, 50).contains("learning (baseline)"));
 }
+
+proptest::proptest! {
+    /// A state that fits its format but no program: nothing in it makes a report panic.
+    #[test]
+    fn no_state_makes_a_report_panic(
+        indices in proptest::collection::vec(0u32..5, 0..12),
+        numbers in proptest::collection::vec(proptest::num::u64::ANY, 8),
+        times in proptest::collection::vec(proptest::num::f64::ANY, 6),
+        width in 0usize..100,
+        all: bool,
+    ) {
+        let mut odd = rank(times[0], Phase::Adopted);
+        odd.copied = Copied { user: numbers[0], kernel: numbers[1], unseen: numbers[2] };
+        odd.saved_at = numbers[3];
+        odd.sites[1].bytes = numbers[4];
+        odd.sites[1].executions = numbers[5];
+        let template = odd.intervals[0].clone();
+        odd.intervals = indices
+            .chunks(3)
+            .map(|nodes| Interval {
+                nodes: nodes.to_vec(),
+                target: Some(nodes[0]),
+                executions: numbers[6],
+                used_at: numbers[7],
+                seconds: times[1],
+                default: measure(times[2]),
+                tuned: measure(times[3]),
+                gain: Some(Gain { mean: times[4], low: times[5], high: f64::NAN }),
+                ..template.clone()
+            })
+            .collect();
+        let state = state(vec![odd, rank(0.1, Phase::Guard)]);
+        let report = report(&state, None, all);
+        let text = to_text(&report, Some(width), all, 50);
+        proptest::prop_assert!(text.ends_with('\n'));
+        let json: serde_json::Value = serde_json::from_str(&to_json(&report).unwrap()).unwrap();
+        proptest::prop_assert_eq!(json["intervals"].as_array().unwrap().len(), report.intervals.len());
+        proptest::prop_assert!(!crate::report::summary_line(&state.key, state.ranks.values()).contains('\n'));
+    }
+}

@@ -9,7 +9,7 @@ use super::envelope;
 use super::error::Refusal;
 use super::format::{RankState, Shard};
 use super::key::Key;
-use super::store::{add_ranks, pending_files};
+use super::store::{PENDING, add_ranks, pending_files};
 
 /// A state with all its ranks.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ fn shards_in(dir: &Path) -> io::Result<BTreeSet<(String, String)>> {
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
-        let shard = match (name.strip_suffix(".json"), name.split_once(".pending-")) {
+        let shard = match (name.strip_suffix(".json"), name.split_once(PENDING)) {
             (Some(shard), _) => shard,
             (None, Some((shard, _))) if !shard.starts_with('.') => shard,
             _ => continue,

@@ -298,7 +298,7 @@ impl<'a> ShardPlace<'a> {
 }
 
 /// Between a shard's name and what makes a pending file's name unique.
-const PENDING: &str = ".pending-";
+pub(super) const PENDING: &str = ".pending-";
 
 /// Between a damaged file's name and its number.
 const ASIDE: &str = ".damaged-";
