@@ -3,11 +3,15 @@
 //! A routine is identified by its name everywhere outside a process (state files, variables, reports);
 //! its [`RoutineId`] is an index that is valid within one process only.
 
+mod caches;
 mod catalogue;
 mod cpu;
+mod listing;
 
+pub use caches::{CacheSource, Caches};
 pub use catalogue::{catalogue, find, usable};
 pub use cpu::{Features, Mask};
+pub use listing::{Listing, Row, listing};
 
 /// The signature of every routine: memcpy's own (C11 7.24.2.1), including the returned destination.
 ///
