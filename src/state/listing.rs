@@ -9,7 +9,7 @@ use super::envelope;
 use super::error::Refusal;
 use super::format::{RankState, Shard};
 use super::key::Key;
-use super::store::{PENDING, add_ranks, pending_files};
+use super::store::{PENDING, add_ranks, pending_files, shard_name};
 
 /// A state with all its ranks.
 #[derive(Debug)]
@@ -56,6 +56,16 @@ pub fn states_at(path: &Path) -> io::Result<(Vec<State>, Vec<Refusal>)> {
         });
     }
     Ok((states, refusals))
+}
+
+/// What is on disk of the ranks that share a file with `rank`, those included that wait to be taken in. Ranks
+/// that end at the same moment may be missing.
+pub fn shard_of(dir: &Path, key: &Key, rank: u32) -> BTreeMap<u32, RankState> {
+    let name = shard_name(&key.stem(), rank);
+    match read_shard(dir, &name, &mut Vec::new()) {
+        Some((shard, _)) if shard.key == *key => shard.ranks,
+        _ => BTreeMap::new(),
+    }
 }
 
 /// The states in a directory whose files' names begin with the stem `only`, or all.

@@ -137,7 +137,7 @@ struct ShardPlace<'a> {
 
 impl<'a> ShardPlace<'a> {
     fn new(dir: &'a Path, key: &'a Key, rank: u32) -> Self {
-        let name = shard_name(&key.stem(), rank - rank % RANKS_PER_SHARD);
+        let name = shard_name(&key.stem(), rank);
         Self { dir, key, name }
     }
 
@@ -303,8 +303,9 @@ pub(super) const PENDING: &str = ".pending-";
 /// Between a damaged file's name and its number.
 const ASIDE: &str = ".damaged-";
 
-/// Name, without extension, of the file for the ranks from `first`.
-pub(super) fn shard_name(stem: &str, first: u32) -> String {
+/// Name, without extension, of the file that `rank` is in.
+pub(super) fn shard_name(stem: &str, rank: u32) -> String {
+    let first = rank - rank % RANKS_PER_SHARD;
     format!("{stem}-r{first:04}")
 }
 

@@ -2,7 +2,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 use crate::state::merge::tests::{key, rank_state};
-use crate::state::states_at;
+use crate::state::{shard_of, states_at};
 
 fn shard_file(dir: &Path) -> PathBuf {
     dir.join(format!("{}.json", shard_name(&key().stem(), 0)))
@@ -184,6 +184,8 @@ fn a_run_that_does_not_get_the_lock_is_kept_for_the_next() {
         assert!(!saved.merged);
     }
     assert_eq!(load(dir.path(), &k, 0).unwrap().unwrap().runs, 2);
+    let shard = shard_of(dir.path(), &k, 63);
+    assert!(shard.keys().eq(&[0, 1]) && shard_of(dir.path(), &k, 64).is_empty());
     let (states, _) = states_at(dir.path()).unwrap();
     assert_eq!(states[0].ranks[&0].runs, 2);
     drop(lock);
