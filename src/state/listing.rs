@@ -99,7 +99,7 @@ fn states_in(dir: &Path, only: Option<&str>) -> io::Result<(Vec<State>, Vec<Refu
     Ok((states, refusals))
 }
 
-/// Names of the shards in a directory, each with the stem of its state, in order of rank.
+/// Names of the shards in a directory, each with the stem of its state, sorted.
 fn shards_in(dir: &Path) -> io::Result<BTreeSet<(String, String)>> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(dir)?.flatten() {

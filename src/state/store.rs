@@ -190,10 +190,9 @@ impl<'a> ShardPlace<'a> {
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
             .max()?;
         let other = envelope::read(&path).ok()??;
-        Some(Refusal::Stale {
-            differs: self.key.differences(&other.key),
-            path,
-        })
+        let differs = self.key.differences(&other.key);
+        // A copy under another name is no other state.
+        (!differs.is_empty()).then_some(Refusal::Stale { path, differs })
     }
 
     /// Writes the run into a file of its own.

@@ -173,6 +173,18 @@ fn a_state_under_another_keys_name_is_refused() {
 }
 
 #[test]
+fn a_copy_under_another_name_makes_nothing_out_of_date() {
+    let dir = tempfile::tempdir().unwrap();
+    save(dir.path(), &key(), 0, rank_state(&[1], 1)).unwrap();
+    let copy = dir
+        .path()
+        .join(format!("{}copy-r0000.json", key().family()));
+    fs::rename(shard_file(dir.path()), &copy).unwrap();
+    assert!(load(dir.path(), &key(), 0).unwrap().is_none());
+    assert_eq!(states_at(&copy).unwrap().0[0].key, key());
+}
+
+#[test]
 fn a_run_that_does_not_get_the_lock_is_kept_for_the_next() {
     let dir = tempfile::tempdir().unwrap();
     let k = key();
