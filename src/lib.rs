@@ -5,6 +5,7 @@ pub mod calls;
 pub mod engine;
 pub mod flow;
 pub mod options;
+pub mod record;
 pub mod report;
 pub mod routines;
 pub mod site;

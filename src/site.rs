@@ -1,1 +1,280 @@
-//! Call sites: what identifies one MPI call in a way that survives a restart of the program.
+//! Call sites: from (return address, call, message bytes) to a dense node index, as fast as can be.
+//!
+//! Knows neither MPI nor tuning. What identifies a site across runs (module, build id, offset) is a
+//! [`Signature`]; inside one process the raw return address stands for it.
+
+use crate::flow::NodeId;
+use hashbrown::HashTable;
+
+/// What identifies one call inside a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// Return address of the call.
+    pub from: usize,
+    /// Index of the exported symbol's call and binding, as the caller numbers them.
+    pub call: u32,
+    /// Message size in bytes; 0 for calls without a message.
+    pub bytes: u64,
+}
+
+impl Key {
+    /// Mixes the three words (multiplication by the golden ratio's bits, then a fold of the high half).
+    fn hash(self) -> u64 {
+        let mixed = (self.from as u64 ^ self.bytes.rotate_left(32) ^ u64::from(self.call) << 48)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed >> 32
+    }
+}
+
+/// What identifies one call across runs, whatever address its module is loaded at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// Path of the executable or shared library that contains the call.
+    pub module: String,
+    /// Its build id in hexadecimal, empty where it has none.
+    pub build_id: String,
+    /// Return address relative to the module's load address.
+    pub offset: u64,
+    /// The symbol that was called, as it is spelled in the binding.
+    pub call: &'static str,
+    /// Message size in bytes.
+    pub bytes: u64,
+}
+
+impl Signature {
+    /// A number that stands for the signature in maps and in interval identities.
+    pub fn identity(&self) -> u64 {
+        identity(
+            file_name(&self.module),
+            &self.build_id,
+            self.offset,
+            self.call,
+            self.bytes,
+        )
+    }
+}
+
+/// A path's last part.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// [`Signature::identity`] from its parts. The directory of the module does not count: installing a program elsewhere
+/// does not change it.
+pub fn identity(module: &str, build_id: &str, offset: u64, call: &str, bytes: u64) -> u64 {
+    let mut hash = Fnv::default();
+    hash.write(module.as_bytes());
+    hash.write(build_id.as_bytes());
+    hash.write(&offset.to_le_bytes());
+    hash.write(call.as_bytes());
+    hash.write(&bytes.to_le_bytes());
+    hash.0
+}
+
+/// A number that stands for an interval: its nodes' identities, the entry first.
+pub fn identity_of_interval(nodes: impl Iterator<Item = u64>) -> u64 {
+    let mut hash = Fnv::default();
+    for node in nodes {
+        hash.write(&node.to_le_bytes());
+    }
+    hash.0
+}
+
+/// FNV-1a (Fowler, Noll, Vo): stable across versions and platforms, unlike std's hashers.
+#[derive(Debug, Clone, Copy)]
+pub struct Fnv(pub u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    /// Adds bytes.
+    pub fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        // A separator, so that ("ab", "c") and ("a", "bc") differ.
+        self.0 = (self.0 ^ 0xff).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+}
+
+#[derive(Debug)]
+struct Entry {
+    key: Key,
+    /// The site that followed this one last time: in a loop, the one that follows again.
+    next: NodeId,
+}
+
+/// The sites of one thread.
+#[derive(Debug, Default)]
+pub struct Sites {
+    entries: Vec<Entry>,
+    table: HashTable<NodeId>,
+    last: NodeId,
+}
+
+impl Sites {
+    /// The most sites that are kept; calls from further ones are not followed. A program whose message size
+    /// differs at every call would otherwise grow without bound.
+    pub const LIMIT: usize = 100_000;
+
+    /// The node of a site seen before.
+    #[inline]
+    pub fn find(&mut self, key: Key) -> Option<NodeId> {
+        if let Some(last) = self.entries.get(self.last as usize) {
+            let guess = last.next;
+            if let Some(entry) = self.entries.get(guess as usize)
+                && entry.key == key
+            {
+                self.last = guess;
+                return Some(guess);
+            }
+        }
+        self.search(key)
+    }
+
+    #[inline(never)]
+    fn search(&mut self, key: Key) -> Option<NodeId> {
+        let found = *self
+            .table
+            .find(key.hash(), |&node| self.entries[node as usize].key == key)?;
+        if let Some(last) = self.entries.get_mut(self.last as usize) {
+            last.next = found;
+        }
+        self.last = found;
+        Some(found)
+    }
+
+    /// Adds a site that [`Sites::find`] does not know; `None` when the table is full.
+    pub fn insert(&mut self, key: Key) -> Option<NodeId> {
+        if self.entries.len() >= Self::LIMIT {
+            return None;
+        }
+        let node = self.entries.len() as NodeId;
+        self.entries.push(Entry { key, next: 0 });
+        let entries = &self.entries;
+        self.table.insert_unique(key.hash(), node, |&other| {
+            entries[other as usize].key.hash()
+        });
+        if let Some(last) = self.entries.get_mut(self.last as usize) {
+            last.next = node;
+        }
+        self.last = node;
+        Some(node)
+    }
+
+    /// Number of sites.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn key(n: u64) -> Key {
+        Key {
+            from: (n / 7) as usize * 16,
+            call: (n % 3) as u32,
+            bytes: n % 5,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_map(calls in proptest::collection::vec(0u64..60, 0..500)) {
+            let mut sites = Sites::default();
+            let mut model: HashMap<(usize, u32, u64), NodeId> = HashMap::new();
+            for n in calls {
+                let key = key(n);
+                let word = (key.from, key.call, key.bytes);
+                let expected = model.get(&word).copied();
+                prop_assert_eq!(sites.find(key), expected);
+                if expected.is_none() {
+                    let node = sites.insert(key).unwrap();
+                    prop_assert_eq!(node as usize, model.len());
+                    model.insert(word, node);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_table_refuses_and_still_finds() {
+        let mut sites = Sites::default();
+        for n in 0..Sites::LIMIT {
+            let key = Key {
+                from: n,
+                call: 0,
+                bytes: 0,
+            };
+            assert_eq!(sites.find(key), None);
+            assert_eq!(sites.insert(key), Some(n as NodeId));
+        }
+        let extra = Key {
+            from: Sites::LIMIT,
+            call: 0,
+            bytes: 0,
+        };
+        assert_eq!(sites.insert(extra), None);
+        assert_eq!(
+            sites.find(Key {
+                from: 17,
+                call: 0,
+                bytes: 0
+            }),
+            Some(17)
+        );
+    }
+
+    #[test]
+    fn identity_tells_every_field_apart() {
+        let base = Signature {
+            module: "/a/prog".into(),
+            build_id: "00ff".into(),
+            offset: 16,
+            call: "MPI_Send",
+            bytes: 8,
+        };
+        let moved = Signature {
+            module: "/b/prog".into(),
+            ..base.clone()
+        };
+        assert_eq!(base.identity(), moved.identity());
+        for other in [
+            Signature {
+                module: "/a/prog2".into(),
+                ..base.clone()
+            },
+            Signature {
+                build_id: "00fe".into(),
+                ..base.clone()
+            },
+            Signature {
+                offset: 17,
+                ..base.clone()
+            },
+            Signature {
+                call: "MPI_Recv",
+                ..base.clone()
+            },
+            Signature {
+                bytes: 9,
+                ..base.clone()
+            },
+        ] {
+            assert_ne!(base.identity(), other.identity());
+        }
+    }
+}

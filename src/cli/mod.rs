@@ -34,7 +34,6 @@ macro_rules! subcommands {
 
 subcommands! {
     Show => show,
-    Routines => routines,
     Env => env,
 }
 

@@ -44,6 +44,13 @@ impl Path {
     }
 }
 
+impl Class {
+    /// A number that stands for the path: a hash of the numbers of its nodes, in order.
+    pub fn path(&self) -> u64 {
+        self.path.0
+    }
+}
+
 /// An interval as the tracker knows it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Executions {

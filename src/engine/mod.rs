@@ -1,0 +1,359 @@
+//! Joins call sites, flow and tuner: follows one thread's calls, times its intervals, and says which routine
+//! copies the messages of each node. Knows no MPI, no global state and no clock but the one it is given, so that
+//! tests drive it with a mock clock and replayed traces.
+
+mod interval;
+mod node;
+
+pub use interval::{Interval, Stage, Variable};
+pub use node::{Node, NodeInfo};
+
+use crate::flow::{Ended, IntervalId, NodeId, OVERFLOW, Tracker};
+use crate::routines::{self, DEFAULT, Features, RoutineId};
+use crate::site::{Fnv, identity_of_interval};
+use crate::tuner::{Saved, Settings};
+use hashbrown::HashMap;
+
+/// A clock in ticks of any constant length.
+pub trait Clock {
+    /// Ticks since any fixed moment.
+    fn now(&mut self) -> u64;
+}
+
+/// What the engine does with the calls that it follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Detects, explores, decides.
+    Tune,
+    /// Uses the choices that it was given; no detection, no clock.
+    Replay,
+    /// Detects and times with the default everywhere.
+    Profile,
+    /// Uses one routine for every message.
+    Forced(RoutineId),
+}
+
+/// Parameters of an engine.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// What it does.
+    pub mode: Mode,
+    /// The CPU's features, lowered by the user's mask.
+    pub features: Features,
+    /// Routines that must not be used.
+    pub forbidden: Vec<RoutineId>,
+    /// Messages smaller than this many bytes are not tuned (source §4.5.1: the rest of a call hides the copy).
+    pub min_bytes: u64,
+    /// Ticks that one reading of the clock adds to a measured time.
+    pub clock_cost: u64,
+    /// Seed, turn and strategy of the tuners.
+    pub tuner: Settings,
+}
+
+impl Config {
+    /// The choices of a variable whose messages have `bytes` bytes, the default first.
+    fn choices(&self, bytes: u64) -> Vec<RoutineId> {
+        let size = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let mut choices = routines::usable(self.features, size);
+        choices.retain(|routine| *routine == DEFAULT || !self.forbidden.contains(routine));
+        choices
+    }
+}
+
+/// What an earlier run knows of an interval.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// For each variable, the identity of its node and the choices that its tuner's numbers mean, by name.
+    pub variables: Vec<(u64, Vec<String>)>,
+    /// The tuner.
+    pub tuner: Saved,
+}
+
+/// What earlier runs know.
+#[derive(Debug, Clone, Default)]
+pub struct Knowledge {
+    /// Adopted routines by node identity.
+    pub choices: HashMap<u64, RoutineId>,
+    /// Tuners by interval identity.
+    pub intervals: HashMap<u64, Known>,
+}
+
+/// The engine of one thread.
+#[derive(Debug)]
+pub struct Engine {
+    config: Config,
+    tracker: Tracker,
+    nodes: Vec<Node>,
+    intervals: Vec<Interval>,
+    /// When the present execution began, if it is timed.
+    started: Option<u64>,
+    knowledge: Knowledge,
+}
+
+impl Engine {
+    /// An engine that has seen nothing, with what earlier runs know.
+    pub fn new(config: Config, knowledge: Knowledge) -> Self {
+        Self {
+            config,
+            tracker: Tracker::new(),
+            nodes: Vec::new(),
+            intervals: Vec::new(),
+            started: None,
+            knowledge,
+        }
+    }
+
+    /// Adds the node with the next number.
+    pub fn add_node(&mut self, info: NodeInfo) {
+        let remembered = self.knowledge.choices.get(&info.identity);
+        let choice = match self.config.mode {
+            _ if !info.tunable || info.bytes < self.config.min_bytes => DEFAULT,
+            Mode::Forced(routine) => routine,
+            Mode::Profile => DEFAULT,
+            Mode::Tune | Mode::Replay => remembered.copied().unwrap_or(DEFAULT),
+        };
+        let mut node = Node::new(info);
+        node.choose(choice, self.config.features);
+        self.nodes.push(node);
+    }
+
+    /// The thread called `node`, which has been added: ends and starts intervals, sets the nodes' routines.
+    #[inline]
+    pub fn step(&mut self, node: NodeId, clock: &mut impl Clock) {
+        if let Some(state) = self.nodes.get_mut(node as usize) {
+            state.count();
+        }
+        if matches!(self.config.mode, Mode::Replay | Mode::Forced(_)) {
+            return;
+        }
+        let event = self.tracker.step(node);
+        if let Some(ended) = event.ended
+            && let Some(start) = self.started.take()
+        {
+            let elapsed = clock.now().wrapping_sub(start);
+            self.evaluate(ended, elapsed.saturating_sub(self.config.clock_cost));
+        }
+        if event.changed {
+            self.repartition();
+        }
+        if let Some(started) = event.started {
+            self.begin(started, clock);
+        }
+    }
+
+    /// A node's state, for the hooks.
+    #[inline]
+    pub fn node_mut(&mut self, node: NodeId) -> Option<&mut Node> {
+        self.nodes.get_mut(node as usize)
+    }
+
+    /// A node's state.
+    #[inline]
+    pub fn node(&self, node: NodeId) -> Option<&Node> {
+        self.nodes.get(node as usize)
+    }
+
+    /// All nodes, by number.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The flow that it follows.
+    pub fn tracker(&self) -> &Tracker {
+        &self.tracker
+    }
+
+    /// The state of an interval of the tracker's.
+    pub fn interval(&self, id: IntervalId) -> Option<&Interval> {
+        self.intervals.get(id as usize)
+    }
+
+    /// A number that stands for the interval in every run: its nodes' identities.
+    pub fn identity(&self, id: IntervalId) -> u64 {
+        let nodes = self.tracker.nodes(id).iter();
+        identity_of_interval(nodes.map(|&node| self.node_identity(node)))
+    }
+
+    fn node_identity(&self, node: NodeId) -> u64 {
+        self.node(node).map_or(0, |node| node.info.identity)
+    }
+
+    #[inline]
+    fn begin(&mut self, id: IntervalId, clock: &mut impl Clock) {
+        self.started = None;
+        let Some(interval) = self.intervals.get_mut(id as usize) else {
+            return;
+        };
+        if interval.wants_time() {
+            for variable in &interval.variables {
+                if let Some(node) = self.nodes.get_mut(variable.node as usize) {
+                    node.own = 0;
+                }
+            }
+            self.started = Some(clock.now());
+        }
+    }
+
+    #[inline]
+    fn evaluate(&mut self, ended: Ended, ticks: u64) {
+        let class = self.class_identity(ended);
+        let Some(interval) = self.intervals.get_mut(ended.interval as usize) else {
+            return;
+        };
+        let Some(class) = class else {
+            return;
+        };
+        let watching = interval.stage == Stage::Watching;
+        interval.evaluate(class, ticks as f64, &mut self.nodes, self.config.features);
+        if watching && interval.watched() {
+            self.decide(ended.interval);
+        }
+    }
+
+    /// The class of an execution as a number that means the same in every run; `None` where it is comparable with no other.
+    #[inline]
+    fn class_identity(&mut self, ended: Ended) -> Option<u32> {
+        if ended.class == OVERFLOW {
+            return None;
+        }
+        let known = self.intervals.get(ended.interval as usize)?;
+        match known.classes.get(ended.class as usize) {
+            Some(class) => Some(*class),
+            None => self.new_class(ended),
+        }
+    }
+
+    #[cold]
+    fn new_class(&mut self, ended: Ended) -> Option<u32> {
+        let classes = self.tracker.classes(ended.interval);
+        let identities: Vec<u32> = classes
+            .iter()
+            .map(|class| {
+                let mut hash = Fnv::default();
+                hash.write(&self.node_identity(class.stop).to_le_bytes());
+                hash.write(&class.path().to_le_bytes());
+                // OVERFLOW stays free.
+                (hash.0 >> 33) as u32
+            })
+            .collect();
+        let interval = self.intervals.get_mut(ended.interval as usize)?;
+        interval.classes = identities;
+        interval.classes.get(ended.class as usize).copied()
+    }
+
+    /// The partition has changed: intervals that are gone give their nodes back, new ones are watched or resumed.
+    #[cold]
+    fn repartition(&mut self) {
+        self.started = None;
+        for id in 0..self.intervals.len() as IntervalId {
+            if self.tracker.retired(id) {
+                self.retire(id);
+            }
+        }
+        let new = self.intervals.len() as IntervalId..self.tracker.intervals() as IntervalId;
+        for id in new {
+            let mut interval = Interval::new(self.config.mode == Mode::Profile);
+            let tunes = self.config.mode == Mode::Tune && !self.tracker.retired(id);
+            if let (true, Some((variables, tuner))) = (tunes, self.recall(id)) {
+                interval.resume(variables, tuner);
+            }
+            interval.hold(
+                self.tracker.nodes(id),
+                &mut self.nodes,
+                self.config.features,
+            );
+            self.intervals.push(interval);
+        }
+    }
+
+    fn retire(&mut self, id: IntervalId) {
+        let Some(interval) = self.intervals.get_mut(id as usize) else {
+            return;
+        };
+        for node in std::mem::take(&mut interval.held) {
+            if let Some(node) = self.nodes.get_mut(node as usize) {
+                let remembered = self.knowledge.choices.get(&node.info.identity);
+                node.release();
+                node.choose(remembered.copied().unwrap_or(DEFAULT), self.config.features);
+            }
+        }
+        interval.forget();
+    }
+
+    /// What an earlier run knows of this interval, in terms of this run's choices.
+    fn recall(&self, id: IntervalId) -> Option<(Vec<Variable>, crate::tuner::Tuner)> {
+        let known = self.knowledge.intervals.get(&self.identity(id))?;
+        let mut variables = Vec::new();
+        let mut maps = Vec::new();
+        for (identity, names) in &known.variables {
+            let node = *self
+                .tracker
+                .nodes(id)
+                .iter()
+                .find(|node| self.node_identity(**node) == *identity)?;
+            let choices = self.config.choices(self.node(node)?.info.bytes);
+            maps.push(
+                names
+                    .iter()
+                    .enumerate()
+                    .map(|(number, name)| {
+                        let routine = if number == 0 {
+                            DEFAULT
+                        } else {
+                            routines::find(name)?
+                        };
+                        choices.iter().position(|c| *c == routine).map(|p| p as u16)
+                    })
+                    .collect::<Vec<Option<u16>>>(),
+            );
+            variables.push(Variable { node, choices });
+        }
+        let counts: Vec<u16> = variables.iter().map(|v| v.choices.len() as u16).collect();
+        let tuner = known.tuner.clone().remap(&maps, &counts).ok()?;
+        let tuner = crate::tuner::Tuner::restore(tuner, &counts, &self.settings(id)).ok()?;
+        Some((variables, tuner))
+    }
+
+    /// Settings of the tuner of an interval: a seed of its own.
+    fn settings(&self, id: IntervalId) -> Settings {
+        let mut settings = self.config.tuner.clone();
+        settings.seed ^= self.identity(id);
+        settings
+    }
+
+    /// An interval has been watched long enough: are there variables worth tuning?
+    #[cold]
+    fn decide(&mut self, id: IntervalId) {
+        if self.config.mode != Mode::Tune {
+            return;
+        }
+        let settings = self.settings(id);
+        let Some(interval) = self.intervals.get_mut(id as usize) else {
+            return;
+        };
+        let variables: Vec<Variable> = self
+            .tracker
+            .nodes(id)
+            .iter()
+            .filter_map(|&node| {
+                let state = self.nodes.get(node as usize)?;
+                let choices = self.config.choices(state.info.bytes);
+                let wanted = state.info.tunable
+                    && state.info.bytes >= self.config.min_bytes
+                    && state.reachable()
+                    && choices.len() > 1;
+                wanted.then_some(Variable { node, choices })
+            })
+            .collect();
+        interval.decide(
+            variables,
+            self.tracker.nodes(id),
+            &mut self.nodes,
+            &self.config,
+            &settings,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! One node's part in tuning and in the reports.
+
+use crate::routines::{self, CopyFn, DEFAULT, Features, RoutineId};
+
+/// What a node is.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeInfo {
+    /// Whether its messages' copies may be tuned: point-to-point calls.
+    pub tunable: bool,
+    /// Message bytes.
+    pub bytes: u64,
+    /// Its signature's identity, the same in every run.
+    pub identity: u64,
+}
+
+/// Calls of a new node that are observed even before any loop is known, so that the report can tell where its
+/// bytes are copied.
+const OBSERVED_CALLS: u64 = 8;
+
+/// A node's state.
+#[derive(Debug)]
+pub struct Node {
+    /// What it is.
+    pub info: NodeInfo,
+    /// Copies its messages; `None` means the library's default.
+    pub routine: Option<CopyFn>,
+    /// Whether its copies are to be attributed and counted now.
+    pub observe: bool,
+    /// Whether its copies are to be timed now.
+    pub timed: bool,
+    /// `routine` as it is named in reports.
+    pub choice: RoutineId,
+    /// Executions.
+    pub calls: u64,
+    /// Bytes of its messages while it was observed: the base of the shares of the next two.
+    pub observed_bytes: u64,
+    /// Bytes that went through the hooked copy functions while it was observed.
+    pub user_bytes: u64,
+    /// Bytes that the kernel copied while it was observed.
+    pub kernel_bytes: u64,
+    /// Ticks of its copies in the interval's present execution.
+    pub(super) own: u64,
+    /// The number of calls at which observation ends.
+    observe_until: u64,
+}
+
+impl Node {
+    pub(super) fn new(info: NodeInfo) -> Self {
+        Self {
+            info,
+            routine: None,
+            observe: info.tunable && info.bytes > 0,
+            timed: false,
+            choice: DEFAULT,
+            calls: 0,
+            observed_bytes: 0,
+            user_bytes: 0,
+            kernel_bytes: 0,
+            own: 0,
+            observe_until: OBSERVED_CALLS,
+        }
+    }
+
+    /// Counts an execution.
+    #[inline]
+    pub(super) fn count(&mut self) {
+        self.calls += 1;
+        if self.observe {
+            if self.calls > self.observe_until {
+                self.observe = false;
+            } else {
+                self.observed_bytes += self.info.bytes;
+            }
+        }
+    }
+
+    /// Uses `choice` from now on, or the default where this CPU cannot run it.
+    pub(super) fn choose(&mut self, choice: RoutineId, features: Features) {
+        self.routine = match choice {
+            DEFAULT => None,
+            other => routines::catalogue()
+                .get(usize::from(other))
+                .and_then(|routine| routine.function(features)),
+        };
+        self.choice = if self.routine.is_some() {
+            choice
+        } else {
+            DEFAULT
+        };
+    }
+
+    /// Counts one copy of a part of its messages by a hooked copy function; `ticks` is 0 where it was not timed.
+    #[inline]
+    pub fn copied(&mut self, bytes: usize, ticks: u64) {
+        self.user_bytes += bytes as u64;
+        self.own += ticks;
+    }
+
+    /// Counts bytes that the kernel copied for it.
+    #[inline]
+    pub fn copied_by_kernel(&mut self, bytes: usize) {
+        self.kernel_bytes += bytes as u64;
+    }
+
+    /// Whether the hooks see enough of its bytes to make a difference: one in ten.
+    pub fn reachable(&self) -> bool {
+        self.user_bytes > 0 && self.user_bytes.saturating_mul(10) >= self.observed_bytes
+    }
+
+    /// Observed until it is released.
+    pub(super) fn hold(&mut self, timed: bool) {
+        self.observe = self.info.tunable && self.info.bytes > 0;
+        self.observe_until = u64::MAX;
+        self.timed = timed;
+    }
+
+    /// No longer observed.
+    pub(super) fn release(&mut self) {
+        self.observe = false;
+        self.observe_until = 0;
+        self.timed = false;
+    }
+}

@@ -1,0 +1,265 @@
+//! The engine driven by a mock clock: a program of loops whose copies cost what a table says.
+
+use super::*;
+use crate::tuner::Phase;
+
+/// A clock that tests set.
+#[derive(Debug, Default)]
+struct Mock {
+    ticks: u64,
+}
+
+impl Clock for Mock {
+    fn now(&mut self) -> u64 {
+        self.ticks
+    }
+}
+
+/// A program's calls: (node, message bytes, ticks of work after the call).
+struct Machine {
+    engine: Engine,
+    clock: Mock,
+    /// Share of the bytes whose copies the hooks see, in percent.
+    reach: u64,
+    /// Ticks of a copy with that routine.
+    cost: fn(RoutineId) -> u64,
+    trace: Vec<(NodeId, RoutineId)>,
+}
+
+const BYTES: u64 = 65536;
+
+fn config(mode: Mode) -> Config {
+    Config {
+        mode,
+        features: Features::detect(),
+        forbidden: Vec::new(),
+        min_bytes: 1024,
+        clock_cost: 0,
+        tuner: Settings {
+            seed: 7,
+            ..Settings::default()
+        },
+    }
+}
+
+fn info(node: NodeId, bytes: u64) -> NodeInfo {
+    NodeInfo {
+        tunable: true,
+        bytes,
+        identity: 1000 + u64::from(node),
+    }
+}
+
+impl Machine {
+    fn new(mode: Mode, knowledge: Knowledge, cost: fn(RoutineId) -> u64) -> Self {
+        Self {
+            engine: Engine::new(config(mode), knowledge),
+            clock: Mock::default(),
+            reach: 100,
+            cost,
+            trace: Vec::new(),
+        }
+    }
+
+    fn call(&mut self, node: NodeId, bytes: u64, work: u64) {
+        if node as usize == self.engine.nodes().len() {
+            self.engine.add_node(info(node, bytes));
+        }
+        self.engine.step(node, &mut self.clock);
+        let state = self.engine.node_mut(node).unwrap();
+        let choice = state.choice;
+        let ticks = (self.cost)(choice);
+        if state.observe {
+            state.copied(
+                (bytes * self.reach / 100) as usize,
+                if state.timed { ticks } else { 0 },
+            );
+        }
+        self.clock.ticks += ticks + work;
+        self.trace.push((node, choice));
+    }
+
+    /// A ping-pong of `rounds` rounds.
+    fn ping_pong(&mut self, rounds: usize) {
+        for _ in 0..rounds {
+            self.call(0, BYTES, 500);
+            self.call(1, BYTES, 500);
+        }
+    }
+
+    fn only_interval(&self) -> (IntervalId, &Interval) {
+        let live = self.engine.tracker().live();
+        assert_eq!(live.len(), 1, "one loop is one interval");
+        (live[0], self.engine.interval(live[0]).unwrap())
+    }
+}
+
+/// Routine 3 is the best, the default is middling.
+fn third_is_best(routine: RoutineId) -> u64 {
+    match routine {
+        DEFAULT => 5000,
+        3 => 2000,
+        other => 6000 + 100 * u64::from(other),
+    }
+}
+
+fn default_is_best(routine: RoutineId) -> u64 {
+    if routine == DEFAULT { 2000 } else { 3000 }
+}
+
+#[test]
+fn the_best_routine_is_found_and_adopted() {
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+    machine.ping_pong(6000);
+    let (_, interval) = machine.only_interval();
+    assert_eq!(interval.stage, Stage::Tuning);
+    assert_eq!(interval.tuner.as_ref().unwrap().phase(), Phase::Adopted);
+    assert_eq!(machine.engine.node(0).unwrap().choice, 3);
+    assert_eq!(machine.engine.node(1).unwrap().choice, 3);
+    let outcome = interval.tuner.as_ref().unwrap().outcome().unwrap();
+    let gain = outcome.gain.unwrap();
+    // (2 * 5500 - 2 * 2500) / (2 * 5500)
+    assert!((gain.estimate - 6000.0 / 11000.0).abs() < 1e-6, "{gain:?}");
+}
+
+#[test]
+fn the_default_stays_where_nothing_is_faster() {
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), default_is_best);
+    machine.ping_pong(6000);
+    let (_, interval) = machine.only_interval();
+    assert_eq!(interval.tuner.as_ref().unwrap().phase(), Phase::Rejected);
+    assert_eq!(machine.engine.node(0).unwrap().choice, DEFAULT);
+    assert!(
+        !machine.engine.node(0).unwrap().observe,
+        "a settled site costs nothing more"
+    );
+}
+
+#[test]
+fn same_seed_and_times_give_the_same_choices() {
+    let run = || {
+        let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+        machine.ping_pong(1500);
+        machine.trace
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn copies_out_of_reach_are_left_alone() {
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+    machine.reach = 0;
+    machine.ping_pong(500);
+    assert_eq!(machine.only_interval().1.stage, Stage::Unreachable);
+    assert!(machine.trace.iter().all(|(_, choice)| *choice == DEFAULT));
+}
+
+#[test]
+fn copies_that_hardly_matter_are_left_alone() {
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), |_| 10);
+    for _ in 0..500 {
+        machine.call(0, BYTES, 100_000);
+        machine.call(1, BYTES, 100_000);
+    }
+    assert_eq!(machine.only_interval().1.stage, Stage::Negligible);
+}
+
+#[test]
+fn small_messages_are_not_tuned() {
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+    for _ in 0..500 {
+        machine.call(0, 1023, 100);
+        machine.call(1, 0, 100);
+    }
+    assert_eq!(machine.only_interval().1.stage, Stage::NoMessages);
+    assert!(machine.trace.iter().all(|(_, choice)| *choice == DEFAULT));
+}
+
+#[test]
+fn a_forced_routine_is_used_from_the_first_call_on() {
+    let mut machine = Machine::new(Mode::Forced(3), Knowledge::default(), third_is_best);
+    machine.ping_pong(10);
+    assert!(machine.trace.iter().all(|(_, choice)| *choice == 3));
+}
+
+#[test]
+fn a_profile_changes_nothing_and_times_everything() {
+    let mut machine = Machine::new(Mode::Profile, Knowledge::default(), third_is_best);
+    machine.ping_pong(100);
+    assert!(machine.trace.iter().all(|(_, choice)| *choice == DEFAULT));
+    let times = machine.only_interval().1.times;
+    assert!(times.count() > 90);
+    assert_eq!(times.mean(), Some(11000.0));
+}
+
+#[test]
+fn a_replay_uses_what_was_adopted_and_reads_no_clock() {
+    struct Untouchable;
+    impl Clock for Untouchable {
+        fn now(&mut self) -> u64 {
+            panic!("a replay has no use for a clock")
+        }
+    }
+    let mut knowledge = Knowledge::default();
+    knowledge.choices.insert(1000, 3);
+    let mut engine = Engine::new(config(Mode::Replay), knowledge);
+    engine.add_node(info(0, BYTES));
+    engine.add_node(info(1, BYTES));
+    for _ in 0..50 {
+        engine.step(0, &mut Untouchable);
+        engine.step(1, &mut Untouchable);
+    }
+    assert_eq!(engine.node(0).unwrap().choice, 3);
+    assert_eq!(engine.node(1).unwrap().choice, DEFAULT);
+}
+
+#[test]
+fn the_next_run_goes_on_where_the_last_one_stopped() {
+    let mut first = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+    first.ping_pong(6000);
+    let (id, interval) = first.only_interval();
+    let names = |variable: &Variable| {
+        let name =
+            |choice: &RoutineId| routines::catalogue()[usize::from(*choice)].name.to_string();
+        variable.choices.iter().map(name).collect()
+    };
+    let known = Known {
+        variables: interval
+            .variables
+            .iter()
+            .map(|variable| (1000 + u64::from(variable.node), names(variable)))
+            .collect(),
+        tuner: interval.tuner.as_ref().unwrap().save(),
+    };
+    let mut knowledge = Knowledge::default();
+    knowledge.intervals.insert(first.engine.identity(id), known);
+    let mut second = Machine::new(Mode::Tune, knowledge, third_is_best);
+    second.ping_pong(20);
+    let (_, interval) = second.only_interval();
+    assert_eq!(interval.tuner.as_ref().unwrap().phase(), Phase::Adopted);
+    assert_eq!(second.engine.node(0).unwrap().choice, 3);
+}
+
+#[test]
+fn nested_loops_are_tuned_apart() {
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+    for _ in 0..1500 {
+        for _ in 0..4 {
+            machine.call(0, BYTES, 300);
+            machine.call(1, BYTES, 300);
+        }
+        machine.call(2, BYTES, 900);
+    }
+    let engine = &machine.engine;
+    let inner = engine.tracker().interval_of(0).unwrap();
+    let outer = engine.tracker().interval_of(2).unwrap();
+    assert_ne!(inner, outer);
+    for id in [inner, outer] {
+        let tuner = engine.interval(id).unwrap().tuner.as_ref().unwrap();
+        assert_eq!(tuner.phase(), Phase::Adopted);
+    }
+    // The inner loop ends in two ways, each with a best of its own.
+    let tuner = engine.interval(inner).unwrap().tuner.as_ref().unwrap();
+    assert_eq!(tuner.classes().len(), 2);
+    assert_eq!(engine.node(2).unwrap().choice, 3);
+}

@@ -1,0 +1,174 @@
+//! The hooked copy functions. Below the threshold or outside MPI calls they cost a compare, a jump and a load.
+//!
+//! They are legal at any moment: before this library is relocated and initialised (other libraries' resolvers and
+//! constructors copy), in signal handlers, on any thread. Until the next implementation is known they use a
+//! routine of their own that needs no data. The statics that the assembly reads are zero or constants, so they hold
+//! without relocation.
+
+use crate::{clock, tls, ucx};
+use copytune_core::routines::{CopyFn, copytune_builtin_copy};
+use core::arch::naked_asm;
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// Copies of at least this many bytes are looked at when they run inside an MPI call; all bits set: none.
+static THRESHOLD: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+static NEXT_MEMCPY: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static NEXT_MEMMOVE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static NEXT_MEMCPY_CHK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+static NEXT_MEMMOVE_CHK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Finds the next implementations. Called by the constructor; the hooks work before it.
+pub fn find_next() {
+    let memmove = crate::resolve::search(c"memmove");
+    let mut memcpy = crate::resolve::search(c"memcpy");
+    // An old program's reference to memcpy may count on memmove's behaviour (memcpy@GLIBC_2.2.5 was memmove), and
+    // our unversioned symbol catches it: where both come from one module, memmove serves both.
+    if crate::modules::same(memcpy as usize, memmove as usize) {
+        memcpy = memmove;
+    }
+    NEXT_MEMMOVE.store(memmove.cast_mut().cast(), Ordering::Release);
+    NEXT_MEMCPY.store(memcpy.cast_mut().cast(), Ordering::Release);
+    NEXT_MEMCPY_CHK.store(
+        crate::resolve::search(c"__memcpy_chk").cast_mut().cast(),
+        Ordering::Release,
+    );
+    NEXT_MEMMOVE_CHK.store(
+        crate::resolve::search(c"__memmove_chk").cast_mut().cast(),
+        Ordering::Release,
+    );
+}
+
+/// Looks at copies of `bytes` and more from now on; `usize::MAX` looks at none.
+pub fn set_threshold(bytes: usize) {
+    THRESHOLD.store(bytes, Ordering::Relaxed);
+}
+
+macro_rules! hook {
+    ($name:ident, $next:ident) => {
+        /// The exported symbol; its contract is libc's.
+        ///
+        /// # Safety
+        /// As the C library's function of that name.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(dst: *mut c_void, src: *const c_void, n: usize) -> *mut c_void {
+            naked_asm!(
+                "cmp rdx, qword ptr [rip + {threshold}]",
+                "jae 3f",
+                "2:",
+                "mov rax, qword ptr [rip + {next}]",
+                "test rax, rax",
+                "je {early}",
+                "jmp rax",
+                "3:",
+                "mov rax, qword ptr [rip + copytune_tls@GOTTPOFF]",
+                "cmp qword ptr fs:[rax], 0",
+                "je 2b",
+                "mov rcx, qword ptr [rsp]",
+                "jmp {inside}",
+                threshold = sym THRESHOLD,
+                next = sym $next,
+                early = sym copytune_builtin_copy,
+                inside = sym copy_inside_call,
+            )
+        }
+    };
+}
+
+hook!(memcpy, NEXT_MEMCPY);
+hook!(memmove, NEXT_MEMMOVE);
+
+macro_rules! checked_hook {
+    ($name:ident, $next:ident, $unchecked:ident) => {
+        /// The exported symbol; its contract is libc's (Linux Standard Base, 11.4): an overflow ends the program.
+        ///
+        /// # Safety
+        /// As the C library's function of that name.
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            dst: *mut c_void,
+            src: *const c_void,
+            n: usize,
+            size: usize,
+        ) -> *mut c_void {
+            naked_asm!(
+                "cmp rcx, rdx",
+                "jae {unchecked}",
+                "mov rax, qword ptr [rip + {next}]",
+                "test rax, rax",
+                "je 2f",
+                "jmp rax",
+                // A buffer overflow before the C library's own check can be reached.
+                "2: ud2",
+                unchecked = sym $unchecked,
+                next = sym $next,
+            )
+        }
+    };
+}
+
+checked_hook!(__memcpy_chk, NEXT_MEMCPY_CHK, memcpy);
+checked_hook!(__memmove_chk, NEXT_MEMMOVE_CHK, memmove);
+
+/// A copy of at least the threshold inside an MPI call in which copies matter: whose is it, and which routine makes it?
+unsafe extern "C" fn copy_inside_call(
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    from: usize,
+) -> *mut u8 {
+    let thread = tls::thread();
+    let (target, source) = (dst as usize, src as usize);
+    let next = next_memmove();
+    if target.wrapping_sub(source) < n || source.wrapping_sub(target) < n {
+        // SAFETY: the caller's own arguments; memmove allows the overlap.
+        return unsafe { next(dst, src, n) };
+    }
+    // SAFETY: `session` belongs to this thread, which is inside an MPI call: `enter` has set it and holds no
+    // reference to it any more, and this function calls nothing that could come back here.
+    let session = unsafe { (*thread).session.as_mut() };
+    let Some(session) = session else {
+        // SAFETY: as above.
+        return unsafe { next(dst, src, n) };
+    };
+    let owner = session.owner(target, source);
+    let routine = owner
+        .routine
+        .unwrap_or_else(|| default_routine(n, from, next));
+    let observed = session
+        .engine
+        .node_mut(owner.node)
+        .filter(|node| node.observe);
+    // SAFETY: the caller gives ranges valid for n bytes, and they do not overlap (checked above); the routine is one
+    // that this CPU can run (Routine::function).
+    unsafe {
+        match observed {
+            None => routine(dst, src, n),
+            Some(node) if !node.timed => {
+                node.copied(n, 0);
+                routine(dst, src, n)
+            }
+            Some(node) => {
+                let before = clock::now();
+                routine(dst, src, n);
+                node.copied(n, clock::now().wrapping_sub(before));
+                dst
+            }
+        }
+    }
+}
+
+/// What would have made this copy without copytune.
+#[inline]
+fn default_routine(n: usize, from: usize, next: CopyFn) -> CopyFn {
+    ucx::inline_copy(n, from).unwrap_or(next)
+}
+
+fn next_memmove() -> CopyFn {
+    let next = NEXT_MEMMOVE.load(Ordering::Acquire);
+    // SAFETY: null or memmove's address, whose signature CopyFn is; Option<fn> has the null niche.
+    unsafe { core::mem::transmute::<*mut c_void, Option<CopyFn>>(next) }.unwrap_or(copytune_builtin_copy)
+}

@@ -1,0 +1,286 @@
+//! The life of copytune in a process: dormant until MPI is initialised, then on, then off for good.
+//!
+//! In processes that never initialise MPI (launchers, shells, ssh, helpers) nothing happens at all: no variable is
+//! read, no file opened, no line written.
+
+use crate::library::Library;
+use crate::log::{self, Level};
+use crate::stubs::Slot;
+use crate::{clock, copies, memory, resolve, session, ucx};
+use copytune_core::engine::{Config, Engine, Mode};
+use copytune_core::options::{self, Log, Options};
+use copytune_core::routines::{self, Features, Mask};
+use copytune_core::tuner::Settings;
+use core::ffi::{CStr, c_int};
+use core::panic::AssertUnwindSafe;
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::panic::catch_unwind;
+use std::sync::OnceLock;
+
+const DORMANT: u8 = 0;
+const ON: u8 = 1;
+const OFF: u8 = 2;
+
+static STATE: AtomicU8 = AtomicU8::new(DORMANT);
+static THREADED: AtomicBool = AtomicBool::new(false);
+/// The process that was initialised: a forked child must not save what is its parent's.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// Sessions (MPI 4.0, 11.3) and MPI_Init that have not been finalised.
+static OPEN: AtomicU32 = AtomicU32::new(0);
+static JOB: OnceLock<Job> = OnceLock::new();
+
+/// What is known once MPI is initialised.
+pub struct Job {
+    /// The environment's options.
+    pub options: Options,
+    /// The MPI library.
+    pub library: Library,
+    /// The CPU's features, lowered by the mask.
+    pub features: Features,
+    /// Rank and number of ranks.
+    pub place: (u32, u32),
+    /// Ticks that one reading of the clock costs.
+    clock_cost: u64,
+    /// What earlier runs have learnt.
+    memory: memory::Memory,
+}
+
+/// Whether copytune has not been switched off.
+#[inline(always)]
+pub fn is_live() -> bool {
+    STATE.load(Ordering::Relaxed) != OFF
+}
+
+/// Whether calls are followed.
+#[inline(always)]
+pub fn is_on() -> bool {
+    STATE.load(Ordering::Relaxed) == ON
+}
+
+/// Whether several threads may call MPI at a time.
+#[inline(always)]
+pub fn is_threaded() -> bool {
+    THREADED.load(Ordering::Relaxed)
+}
+
+/// Runs a part of copytune inside a hook. A panic in it switches copytune off, with one line, and the program
+/// goes on.
+#[inline(always)]
+pub fn guarded<T>(part: impl FnOnce() -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(part)) {
+        Ok(value) => Some(value),
+        Err(_) => {
+            switch_off();
+            log::error(format_args!(
+                "off in this process after an internal error; the program goes on without it"
+            ));
+            None
+        }
+    }
+}
+
+fn switch_off() {
+    copies::set_threshold(usize::MAX);
+    STATE.store(OFF, Ordering::SeqCst);
+    ucx::close();
+}
+
+/// After MPI_Init, MPI_Init_thread or MPI_Session_init.
+pub fn initialised(slot: &Slot) {
+    OPEN.fetch_add(1, Ordering::Relaxed);
+    if STATE.load(Ordering::Relaxed) != DORMANT {
+        return;
+    }
+    let session_only = slot.call().name == "MPI_Session_init";
+    if !session_only && !world_exists() {
+        // It failed, and returned.
+        return;
+    }
+    std::panic::set_hook(Box::new(|reason| {
+        log::say(Level::Debug, format_args!("internal error: {reason}"));
+    }));
+    if guarded(|| start(!session_only)) == Some(true) {
+        STATE.store(ON, Ordering::SeqCst);
+    } else {
+        STATE.store(OFF, Ordering::SeqCst);
+    }
+}
+
+fn start(world: bool) -> bool {
+    let (options, mut warnings) = Options::from_env();
+    log::set_level(match options.log {
+        Log::Quiet => Level::Quiet,
+        Log::Summary => Level::Summary,
+        Log::Debug => Level::Debug,
+    });
+    if !options.enabled {
+        return false;
+    }
+    let Some(library) = Library::detect() else {
+        log::say(
+            Level::Summary,
+            format_args!("off: neither Open MPI nor MPICH is loaded as a shared library"),
+        );
+        return false;
+    };
+    let place = library.place(world);
+    warnings.extend(options::unknown_variables(
+        std::env::vars_os().map(|(name, _)| name),
+    ));
+    let detected = Features::detect();
+    let features = match &options.cpu_mask {
+        None => detected,
+        Some(mask) => match mask.parse::<Mask>() {
+            Ok(mask) => detected.masked(mask),
+            Err(reason) => {
+                warnings.push(format!("COPYTUNE_CPU_MASK={mask}: {reason}; it is ignored"));
+                detected
+            }
+        },
+    };
+    // All ranks see the same environment: one of them speaks.
+    if place.0 == 0 {
+        for warning in &warnings {
+            log::say(Level::Summary, format_args!("{warning}"));
+        }
+    }
+    let clock_cost = clock::start();
+    let memory = memory::Memory::load(&options, &library, place);
+    THREADED.store(granted_multiple(), Ordering::Relaxed);
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
+    let threshold = options.min_bytes.max(1);
+    let explores = options.mode == options::Mode::Tune || options.routine.is_some();
+    let job = Job {
+        options,
+        library,
+        features,
+        place,
+        clock_cost,
+        memory,
+    };
+    if JOB.set(job).is_err() {
+        return false;
+    }
+    if explores || JOB.get().is_some_and(|job| job.memory.has_choices()) {
+        ucx::open();
+    }
+    copies::set_threshold(threshold);
+    // SAFETY: atexit(3) with a function that lives as long as this library, which is never unloaded (preloaded).
+    unsafe { libc::atexit(at_exit) };
+    true
+}
+
+/// MPI_Initialized, and not finalised.
+fn world_exists() -> bool {
+    let flag = |name: &CStr| -> bool {
+        let function = resolve::search(name);
+        let mut flag: c_int = 0;
+        if !function.is_null() {
+            // SAFETY: int MPI_Initialized(int *flag), int MPI_Finalized(int *flag): callable at any time (MPI 4.0, 11.4.1).
+            unsafe {
+                let function: unsafe extern "C" fn(*mut c_int) -> c_int =
+                    core::mem::transmute(function);
+                function(&raw mut flag);
+            }
+        }
+        flag != 0
+    };
+    flag(c"PMPI_Initialized") && !flag(c"PMPI_Finalized")
+}
+
+/// Whether the library granted MPI_THREAD_MULTIPLE (3 in all three families).
+fn granted_multiple() -> bool {
+    let function = resolve::search(c"PMPI_Query_thread");
+    if function.is_null() {
+        return true;
+    }
+    let mut level: c_int = 3;
+    // SAFETY: int MPI_Query_thread(int *provided), MPI is initialised.
+    unsafe {
+        let function: unsafe extern "C" fn(*mut c_int) -> c_int = core::mem::transmute(function);
+        function(&raw mut level);
+    }
+    level >= 3
+}
+
+/// An engine for a new thread, and the library whose calls it follows.
+pub fn new_engine() -> Option<(Engine, Library)> {
+    let job = JOB.get()?;
+    let forced = job.options.routine.as_deref().and_then(routines::find);
+    let mode = match (forced, job.options.mode) {
+        (Some(routine), _) => Mode::Forced(routine),
+        (None, options::Mode::Tune) => Mode::Tune,
+        (None, options::Mode::Replay) => Mode::Replay,
+        (None, options::Mode::Profile | options::Mode::DryRun) => Mode::Profile,
+    };
+    let forbidden = (0..)
+        .zip(routines::catalogue())
+        .filter(|(_, routine)| !job.options.permits(routine.name))
+        .map(|(id, _)| id)
+        .collect();
+    let config = Config {
+        mode,
+        features: job.features,
+        forbidden,
+        min_bytes: job.options.min_bytes as u64,
+        clock_cost: job.clock_cost,
+        tuner: Settings {
+            seed: job.options.seed ^ u64::from(job.place.0) << 32,
+            turn: (job.place.0 & 1) as u8,
+            ..Settings::default()
+        },
+    };
+    Some((Engine::new(config, job.memory.knowledge()), job.library))
+}
+
+/// MPI_Finalize or MPI_Session_finalize is about to run.
+pub fn finalising() {
+    if OPEN.fetch_sub(1, Ordering::Relaxed) <= 1 {
+        end(true);
+    }
+}
+
+/// MPI_Finalize has returned. Every rank has saved before its own MPI_Finalize, which is collective in effect (MPI
+/// 4.0, 11.2.2), so rank 0 can tell of all of them.
+pub fn finalised() {
+    if let Some(job) = JOB.get()
+        && !is_live()
+        && job.place.0 == 0
+        && log::enabled(Level::Summary)
+        && let Ok(Some(line)) = catch_unwind(AssertUnwindSafe(|| job.memory.summary()))
+    {
+        log::say(Level::Summary, format_args!("{line}"));
+    }
+}
+
+/// MPI_Abort is about to run: what was learnt is saved first.
+pub fn aborting() {
+    end(false);
+}
+
+/// The process exits without MPI_Finalize.
+extern "C" fn at_exit() {
+    if is_on() {
+        end(false);
+    }
+}
+
+/// Switches off and saves.
+fn end(finished: bool) {
+    switch_off();
+    if PROCESS.load(Ordering::Relaxed) != std::process::id() {
+        return;
+    }
+    if let Some(job) = JOB.get() {
+        let saved = catch_unwind(AssertUnwindSafe(|| {
+            let mut record = job.memory.record(clock::rate(), finished);
+            session::for_each(|engine, signatures| record.add(engine, signatures));
+            job.memory.save(job.place.0, record);
+        }));
+        if saved.is_err() {
+            log::error(format_args!(
+                "an internal error kept this run from being saved"
+            ));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What copytune remembers between runs: reads it at MPI_Init, writes it at MPI_Finalize.
+//!
+//! Ranks share files and never send messages to each other for it: a job in which some ranks are not preloaded, or
+//! do not get to the end, would hang.
+
+use crate::library::Library;
+use crate::log::{self, Level};
+use copytune_core::engine::Knowledge;
+use copytune_core::options::{Mode, Options};
+use copytune_core::record::{self, Record};
+use copytune_core::report;
+use copytune_core::state::{self, Key, Refusal};
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// The state of this rank between runs.
+pub struct Memory {
+    dir: Option<PathBuf>,
+    key: Key,
+    knowledge: Knowledge,
+    began: Instant,
+    began_at: u64,
+    /// Whether this run adds to what is saved.
+    saves: bool,
+}
+
+fn seconds_since_epoch() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| time.as_secs())
+}
+
+impl Memory {
+    /// Reads what earlier runs saved. What cannot be used is reported in one line by the rank that speaks, and
+    /// the run starts with nothing.
+    pub fn load(options: &Options, library: &Library, (rank, ranks): (u32, u32)) -> Self {
+        let key = Key::of_process(ranks, &library.version());
+        let mut memory = Self {
+            dir: options.dir.clone(),
+            key,
+            knowledge: Knowledge::default(),
+            began: Instant::now(),
+            began_at: seconds_since_epoch(),
+            saves: options.routine.is_none(),
+        };
+        let uses = matches!(options.mode, Mode::Tune | Mode::Replay) && options.routine.is_none();
+        if let (true, Some(dir)) = (uses, &memory.dir) {
+            match state::load(dir, &memory.key, rank) {
+                Ok(Some(known)) => memory.knowledge = record::knowledge(&known),
+                Ok(None) if options.mode == Mode::Replay && rank == 0 => log::say(
+                    Level::Summary,
+                    format_args!(
+                        "nothing to replay in {}: run once with COPYTUNE_MODE=tune first",
+                        dir.display()
+                    ),
+                ),
+                Ok(None) => {}
+                Err(refusal) => {
+                    // What may not be used may not be replaced either; a damaged file was set aside, and a stale one
+                    // has another name.
+                    memory.saves &=
+                        matches!(refusal, Refusal::Damaged { .. } | Refusal::Stale { .. });
+                    if rank == 0 || !refusal.is_shared() || state::speaks_for_shard(rank) {
+                        log::say(Level::Summary, format_args!("{refusal}"));
+                    }
+                }
+            }
+        }
+        memory
+    }
+
+    /// Whether some routine is to be used from the start.
+    pub fn has_choices(&self) -> bool {
+        !self.knowledge.choices.is_empty()
+    }
+
+    /// What earlier runs know, for an engine.
+    pub fn knowledge(&self) -> Knowledge {
+        self.knowledge.clone()
+    }
+
+    /// A record for the end of this run.
+    pub fn record(&self, rate: f64, finished: bool) -> Record {
+        Record::new(
+            rate,
+            seconds_since_epoch(),
+            self.began.elapsed().as_secs_f64(),
+            finished,
+        )
+    }
+
+    /// Saves the record; a failure is one line.
+    pub fn save(&self, rank: u32, record: Record) {
+        let (Some(dir), true) = (&self.dir, self.saves) else {
+            return;
+        };
+        let outcome = state::save(dir, &self.key, rank, record.finish());
+        let problem = match outcome {
+            Ok(saved) => saved.set_aside.map(|refusal| refusal.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        if let (Some(problem), true) = (problem, rank == 0) {
+            log::say(Level::Summary, format_args!("{problem}"));
+        }
+    }
+
+    /// Rank 0's line at the end of the run, from what all its ranks have saved.
+    pub fn summary(&self) -> Option<String> {
+        let state = state::state_of(self.dir.as_deref()?, &self.key)?;
+        let ranks = state
+            .ranks
+            .values()
+            .filter(|rank| rank.saved_at >= self.began_at);
+        Some(report::summary_line(&self.key, ranks))
+    }
+}

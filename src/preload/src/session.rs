@@ -1,0 +1,475 @@
+//! One thread's session: its sites, its engine, and its operations in progress. Threads share nothing but the
+//! reading of each other's buffers in use, so calls need no lock.
+
+use crate::clock::Ticks;
+use crate::messages::{self, Datatypes, Message};
+use crate::ranges::{Active, Board, NOBODY, Owner, Ranges, Spans};
+use crate::stubs::Slot;
+use crate::{life, modules, ucx};
+use copytune_core::calls::{Binding, Completion, Finish, Role};
+use copytune_core::engine::{Engine, NodeInfo};
+use copytune_core::flow::NodeId;
+use copytune_core::site::{Key, Signature, Sites};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+/// What remains to be done after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// A nested call, or copytune is off.
+    Nothing,
+    /// The outermost call: forget that it was there.
+    Reset,
+    /// The same, and look at what it has done.
+    Work,
+}
+
+/// Most requests of one Wait or Test call that are looked at.
+const MOST_REQUESTS: i64 = 4096;
+
+/// One thread's session.
+pub struct Session {
+    /// Calls, intervals, choices.
+    pub engine: Engine,
+    sites: Sites,
+    /// By node: what identifies its site across runs; `None` for calls made by the MPI library itself.
+    signatures: Vec<Option<Signature>>,
+    datatypes: Datatypes,
+    ranges: Ranges,
+    active: Active,
+    present: Present,
+    /// Whether the owner thread is inside `enter` or `leave`.
+    busy: AtomicBool,
+}
+
+/// What `leave` must know of the call that `enter` saw.
+#[derive(Debug, Clone, Copy)]
+struct Present {
+    owner: Owner,
+    spans: Spans,
+    bytes: u64,
+    chain: u32,
+}
+
+const MOST_SESSIONS: usize = 256;
+static SESSIONS: [AtomicPtr<Session>; MOST_SESSIONS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST_SESSIONS];
+static BOARDS: [AtomicPtr<Board>; MOST_SESSIONS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST_SESSIONS];
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// A new session for the calling thread; null when there are too many threads.
+pub fn create() -> *mut Session {
+    let Some((engine, library)) = life::new_engine() else {
+        return core::ptr::null_mut();
+    };
+    let place = COUNT.fetch_add(1, Ordering::Relaxed);
+    let Some(slot) = SESSIONS.get(place) else {
+        COUNT.store(MOST_SESSIONS, Ordering::Relaxed);
+        return core::ptr::null_mut();
+    };
+    let board: &'static Board = Box::leak(Box::default());
+    let session = Box::into_raw(Box::new(Session {
+        engine,
+        sites: Sites::default(),
+        signatures: Vec::new(),
+        datatypes: Datatypes::new(library),
+        ranges: Ranges::new(board),
+        active: Active {
+            spans: Spans::default(),
+            owner: Owner::NONE,
+        },
+        present: Present {
+            owner: Owner::NONE,
+            spans: Spans::default(),
+            bytes: 0,
+            chain: 0,
+        },
+        busy: AtomicBool::new(false),
+    }));
+    if let Some(slot) = BOARDS.get(place) {
+        slot.store(core::ptr::from_ref(board).cast_mut(), Ordering::Release);
+    }
+    slot.store(session, Ordering::Release);
+    session
+}
+
+/// The boards of all threads.
+fn boards() -> impl Iterator<Item = &'static Board> {
+    BOARDS
+        .iter()
+        .take(COUNT.load(Ordering::Acquire).min(MOST_SESSIONS))
+        // SAFETY: null or a board that was leaked when its session was made; boards hold atomics only.
+        .filter_map(|slot| unsafe { slot.load(Ordering::Acquire).as_ref() })
+}
+
+/// Every session made so far.
+fn all() -> impl Iterator<Item = *mut Session> {
+    SESSIONS
+        .iter()
+        .take(COUNT.load(Ordering::Acquire).min(MOST_SESSIONS))
+        .map(|slot| slot.load(Ordering::Acquire))
+        .filter(|session| !session.is_null())
+}
+
+/// Shows each session whose thread is not inside copytune to `visit`. Copytune must be off already, so that no
+/// thread enters any more.
+pub fn for_each(mut visit: impl FnMut(&Engine, &[Option<Signature>])) {
+    for session in all() {
+        // SAFETY: sessions are never freed; `busy` is atomic.
+        let busy = unsafe { &(*session).busy };
+        for _ in 0..1_000_000 {
+            if !busy.load(Ordering::SeqCst) {
+                break;
+            }
+            core::hint::spin_loop();
+        }
+        if !busy.load(Ordering::SeqCst) {
+            // SAFETY: its thread is not inside `enter` or `leave`, and cannot get there, because copytune is off.
+            let session = unsafe { &*session };
+            visit(&session.engine, &session.signatures);
+        }
+    }
+}
+
+impl Session {
+    /// Before a call. Returns what copies inside it are to be matched with (null: nothing), and what is to follow.
+    #[inline]
+    pub fn enter(
+        &mut self,
+        slot: &'static Slot,
+        from: usize,
+        arguments: &[usize],
+    ) -> (*mut Active, After) {
+        let shared = life::is_threaded();
+        if shared {
+            self.busy.swap(true, Ordering::SeqCst);
+            if !life::is_on() {
+                self.busy.store(false, Ordering::Release);
+                return (core::ptr::null_mut(), After::Reset);
+            }
+        }
+        let result = self.follow(slot, from, arguments);
+        if shared {
+            self.busy.store(false, Ordering::Release);
+        }
+        result
+    }
+
+    #[inline]
+    fn follow(
+        &mut self,
+        slot: &'static Slot,
+        from: usize,
+        arguments: &[usize],
+    ) -> (*mut Active, After) {
+        let role = slot.call().role;
+        let mut spans = Spans::default();
+        let mut after = After::Reset;
+        let bytes = match role {
+            Role::Transfer { send, receive, .. } => {
+                let mut message = |data| match data {
+                    Some(data) => self.datatypes.message(data, slot.binding, arguments),
+                    None => Message::default(),
+                };
+                let (send, receive) = (message(send), message(receive));
+                spans = Spans {
+                    send: send.span,
+                    receive: receive.span,
+                };
+                send.bytes + receive.bytes
+            }
+            Role::Collective(Some(count)) => {
+                messages::integer(arguments, count, slot.binding).max(0) as u64
+            }
+            Role::Start | Role::StartAll => self.persistent_bytes(slot, arguments),
+            Role::Finish(_) | Role::Forget => {
+                if !self.ranges.is_empty() {
+                    after = self.before_finish(slot, arguments);
+                }
+                0
+            }
+            Role::TypeFree => {
+                messages::datatype_freed();
+                0
+            }
+            Role::Collective(None) | Role::Node | Role::Init | Role::Finalize | Role::Abort => 0,
+        };
+        let Some(node) = self.node(slot, from, bytes) else {
+            return (self.matched(false), after);
+        };
+        self.engine.step(node, &mut Ticks);
+        let Some(state) = self.engine.node(node) else {
+            return (self.matched(false), after);
+        };
+        let owner = Owner {
+            node,
+            routine: state.routine,
+        };
+        let matters = state.observe || state.routine.is_some();
+        match role {
+            Role::Transfer { completion, .. } => {
+                self.present = Present {
+                    owner,
+                    spans,
+                    bytes,
+                    chain: 0,
+                };
+                match completion {
+                    Completion::Blocking => {}
+                    Completion::Request(_) if matters && bytes > 0 => after = After::Work,
+                    Completion::Request(_) => {}
+                    Completion::Persistent(_) => {
+                        after = After::Work;
+                        spans = Spans::default();
+                    }
+                }
+                self.active = Active { spans, owner };
+                (self.matched(matters), after)
+            }
+            Role::Start | Role::StartAll => {
+                self.before_start(slot, arguments, owner);
+                self.active.spans = Spans::default();
+                (self.matched(matters), after)
+            }
+            _ => {
+                self.active.spans = Spans::default();
+                (self.matched(false), after)
+            }
+        }
+    }
+
+    /// What the copies of the present call are matched with, null where none can matter.
+    #[inline]
+    fn matched(&mut self, own: bool) -> *mut Active {
+        if own || !self.ranges.is_idle() || ucx::is_open() || life::is_threaded() {
+            &raw mut self.active
+        } else {
+            core::ptr::null_mut()
+        }
+    }
+
+    /// After a call for which `enter` answered [`After::Work`].
+    pub fn leave(&mut self, slot: &'static Slot, arguments: &[usize]) {
+        match slot.call().role {
+            Role::Transfer { completion, .. } => {
+                let (position, persistent) = match completion {
+                    Completion::Request(position) => (position, false),
+                    Completion::Persistent(position) => (position, true),
+                    Completion::Blocking => return,
+                };
+                let address = word(arguments, position);
+                let Some(request) = self.request(slot.binding, address, 0) else {
+                    return;
+                };
+                let Present {
+                    owner,
+                    spans,
+                    bytes,
+                    ..
+                } = self.present;
+                self.ranges.insert(request, spans, owner, bytes, persistent);
+            }
+            Role::Finish(finish) => self.after_finish(finish, slot.binding, arguments),
+            _ => {}
+        }
+    }
+
+    /// Whose copy it is that goes from `source` to `target`.
+    #[inline]
+    pub fn owner(&self, target: usize, source: usize) -> Owner {
+        let Active { spans, owner } = self.active;
+        if spans.send.holds(source) || spans.receive.holds(target) {
+            return owner;
+        }
+        if let Some(owner) = self.ranges.owner(target, source) {
+            return owner;
+        }
+        if life::is_threaded() {
+            for board in boards() {
+                if let Some(owner) = board.owner(target, source) {
+                    // Its node is the other thread's: only the routine can be used.
+                    return Owner {
+                        node: NOBODY,
+                        ..owner
+                    };
+                }
+            }
+        }
+        Owner::NONE
+    }
+
+    /// The node of a call, made at first sight; `None` for calls that are not followed.
+    #[inline]
+    fn node(&mut self, slot: &'static Slot, from: usize, bytes: u64) -> Option<NodeId> {
+        let key = Key {
+            from,
+            call: u32::from(slot.id) << 3 | slot.binding as u32,
+            bytes,
+        };
+        let node = match self.sites.find(key) {
+            Some(node) => node,
+            None => self.new_site(slot, key)?,
+        };
+        match self.signatures.get(node as usize) {
+            Some(Some(_)) => Some(node),
+            _ => None,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_site(&mut self, slot: &'static Slot, key: Key) -> Option<NodeId> {
+        let node = self.sites.insert(key)?;
+        let signature = modules::containing(key.from)
+            .filter(|module| !modules::is_mpi(&module.path))
+            .map(|module| Signature {
+                offset: key.from.wrapping_sub(module.base) as u64,
+                module: module.path,
+                build_id: module.build_id,
+                call: slot.name.to_str().unwrap_or(slot.call().name),
+                bytes: key.bytes,
+            });
+        self.engine.add_node(NodeInfo {
+            tunable: signature.is_some()
+                && matches!(
+                    slot.call().role,
+                    Role::Transfer { .. } | Role::Start | Role::StartAll
+                ),
+            bytes: key.bytes,
+            identity: signature.as_ref().map_or(0, Signature::identity),
+        });
+        self.signatures.push(signature);
+        Some(node)
+    }
+
+    /// The request handle in entry `index` of the array at `address`.
+    fn request(&self, binding: Binding, address: usize, index: usize) -> Option<u64> {
+        if address == 0 {
+            return None;
+        }
+        let size = if binding.is_fortran() {
+            4
+        } else {
+            self.datatypes.request_size()
+        };
+        let entry = address.wrapping_add(index * size);
+        // SAFETY: the program passes an array of at least index + 1 requests of that size to this very call:
+        // pointers or ints by library in C, INTEGERs or derived types of one INTEGER in Fortran.
+        Some(unsafe {
+            if size == 4 {
+                u64::from(*(entry as *const u32))
+            } else {
+                *(entry as *const u64)
+            }
+        })
+    }
+
+    /// Shows each request of a Start, Wait or Test call to `visit`, with its position.
+    fn requests(
+        &mut self,
+        slot: &Slot,
+        arguments: &[usize],
+        mut visit: impl FnMut(&mut Self, u64, u32),
+    ) {
+        let (count, address) = match slot.call().role {
+            Role::Start | Role::Forget | Role::Finish(Finish::Wait | Finish::Test) => {
+                (1, word(arguments, 0))
+            }
+            _ => (
+                messages::integer(arguments, 0, slot.binding),
+                word(arguments, 1),
+            ),
+        };
+        for index in 0..count.clamp(0, MOST_REQUESTS) as usize {
+            if let Some(request) = self.request(slot.binding, address, index) {
+                visit(self, request, index as u32);
+            }
+        }
+    }
+
+    fn persistent_bytes(&mut self, slot: &Slot, arguments: &[usize]) -> u64 {
+        let mut bytes = 0;
+        self.requests(slot, arguments, |session, request, _| {
+            bytes += session.ranges.bytes(request)
+        });
+        bytes
+    }
+
+    fn before_start(&mut self, slot: &Slot, arguments: &[usize], owner: Owner) {
+        self.requests(slot, arguments, |session, request, _| {
+            session.ranges.activate(request, owner)
+        });
+    }
+
+    /// Chains the operations that a Wait or Test call concerns, or forgets that of a Cancel or Request_free.
+    fn before_finish(&mut self, slot: &Slot, arguments: &[usize]) -> After {
+        if slot.call().role == Role::Forget {
+            self.requests(slot, arguments, |session, request, _| {
+                session.ranges.remove(request)
+            });
+            return After::Reset;
+        }
+        let mut chain = 0;
+        self.requests(slot, arguments, |session, request, position| {
+            chain = session.ranges.chain(request, position, chain);
+        });
+        self.present.chain = chain;
+        if chain == 0 {
+            After::Reset
+        } else {
+            After::Work
+        }
+    }
+
+    /// Ends the chained operations that the call has completed: those whose request has become another value (the
+    /// null handle), and of persistent ones those that the call's results name.
+    fn after_finish(&mut self, finish: Finish, binding: Binding, arguments: &[usize]) {
+        let address = match finish {
+            Finish::Wait | Finish::Test => word(arguments, 0),
+            _ => word(arguments, 1),
+        };
+        let mut chain = self.present.chain;
+        // A request that is given twice makes the chain a ring: the count ends it.
+        for _ in 0..MOST_REQUESTS {
+            let Some((request, position, persistent, rest)) = self.ranges.link(chain) else {
+                break;
+            };
+            chain = rest;
+            let done = if persistent {
+                persistent_done(finish, binding, arguments, position)
+            } else {
+                self.request(binding, address, position as usize) != Some(request)
+            };
+            if done {
+                self.ranges.complete(request);
+            }
+        }
+        self.present.chain = 0;
+    }
+}
+
+/// Whether the results of a Wait or Test call say that the persistent request at `position` is complete.
+fn persistent_done(finish: Finish, binding: Binding, arguments: &[usize], position: u32) -> bool {
+    // Fortran counts from 1.
+    let wanted = position as i32 + i32::from(binding.is_fortran());
+    let result = |argument: u8, index: usize| {
+        let address = word(arguments, argument) as *const i32;
+        // SAFETY: a result argument that the completed call has just written: an int, a LOGICAL of 4 bytes, or an
+        // array of as many of them as the call has said.
+        (!address.is_null()).then(|| unsafe { *address.add(index) })
+    };
+    match finish {
+        Finish::Wait | Finish::WaitAll => true,
+        Finish::Test => result(1, 0).is_some_and(|flag| flag != 0),
+        Finish::TestAll => result(2, 0).is_some_and(|flag| flag != 0),
+        Finish::Any => result(2, 0) == Some(wanted),
+        Finish::Some => {
+            let count = result(2, 0).unwrap_or(0).clamp(0, MOST_REQUESTS as i32);
+            (0..count as usize).any(|index| result(3, index) == Some(wanted))
+        }
+    }
+}
+
+fn word(arguments: &[usize], position: u8) -> usize {
+    arguments.get(usize::from(position)).copied().unwrap_or(0)
+}

@@ -1,0 +1,66 @@
+//! The few words that each thread keeps for the hooks.
+//!
+//! `thread_local!` compiles to calls of `__tls_get_addr` in a shared library, which may allocate; a preloaded
+//! library can use the initial-exec model instead (Drepper, "ELF Handling For Thread-Local Storage", 4.3.2),
+//! which stable Rust offers only to assembly.
+
+use crate::ranges::Active;
+use crate::session::Session;
+use crate::stubs::Slot;
+use core::arch::{asm, global_asm};
+
+global_asm!(
+    ".section .tbss,\"awT\",@nobits",
+    ".p2align 4",
+    ".globl copytune_tls",
+    ".hidden copytune_tls",
+    ".type copytune_tls, @object",
+    ".size copytune_tls, 48",
+    "copytune_tls:",
+    ".zero 48",
+    ".text",
+);
+
+/// Offset of [`Thread::return_address`], for the stubs.
+pub const RETURN_ADDRESS: usize = 8;
+/// Offset of [`Thread::slot`], for the stubs.
+pub const SLOT: usize = 16;
+
+/// One thread's words; all zero in a new thread.
+#[repr(C)]
+pub struct Thread {
+    /// What copies inside the current MPI call are matched with; null outside, or when no copy matters.
+    pub active: *mut Active,
+    /// Where the call that a stub has just caught returns to.
+    pub return_address: usize,
+    /// The stub's slot.
+    pub slot: *const Slot,
+    /// Stack position of the outermost MPI call, 0 outside. A nested call lies below it; a call above it means
+    /// that the outermost one was left by longjmp or an exception.
+    pub frame: usize,
+    /// The thread's session, null before its first MPI call.
+    pub session: *mut Session,
+    /// Spare, keeps the size a multiple of 16.
+    _spare: usize,
+}
+
+const _: () = assert!(core::mem::offset_of!(Thread, return_address) == RETURN_ADDRESS);
+const _: () = assert!(core::mem::offset_of!(Thread, slot) == SLOT);
+const _: () = assert!(size_of::<Thread>() == 48);
+
+/// The calling thread's words. Valid as long as the thread lives.
+#[inline(always)]
+pub fn thread() -> *mut Thread {
+    let address: *mut Thread;
+    // SAFETY: reads the thread pointer (%fs:0 is its own address, x86-64 psABI 3.4.6) and the symbol's offset
+    // from it; no memory that Rust knows is touched.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + copytune_tls@GOTTPOFF]",
+            "add {0}, qword ptr fs:[0]",
+            out(reg) address,
+            options(pure, nomem, nostack)
+        );
+    }
+    address
+}

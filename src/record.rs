@@ -1,0 +1,348 @@
+//! Between an engine and the state on disk: what was learnt as plain data, and back.
+
+use crate::engine::{Engine, Interval, Knowledge, Known, Stage};
+use crate::flow::{IntervalId, NodeId};
+use crate::routines::{self, DEFAULT};
+use crate::site::{self, Signature};
+use crate::state::RankState;
+use crate::state::format::{self, Copied, Gain, Language, Measure, Module, Site, Stop};
+use crate::tuner::{Phase, guard::Finding};
+use hashbrown::HashMap;
+
+/// What a rank's state tells an engine.
+pub fn knowledge(state: &RankState) -> Knowledge {
+    let mut knowledge = Knowledge::default();
+    let identities: Vec<u64> = state.sites.iter().map(identity).collect();
+    for interval in &state.intervals {
+        let nodes: Option<Vec<u64>> = interval
+            .nodes
+            .iter()
+            .map(|&site| identities.get(site as usize).copied())
+            .collect();
+        let Some(nodes) = nodes else {
+            continue;
+        };
+        if interval.adopted() {
+            for (&node, name) in nodes.iter().zip(&interval.chosen) {
+                if let Some(routine) = name.as_deref().and_then(routines::find) {
+                    knowledge.choices.insert(node, routine);
+                }
+            }
+        }
+        let tuner = interval
+            .tuner
+            .as_ref()
+            .and_then(|saved| serde_json::from_value(saved.clone()).ok());
+        let variables: Option<Vec<(u64, Vec<String>)>> = interval
+            .variables
+            .iter()
+            .map(|variable| {
+                let node = *nodes.get(variable.node as usize)?;
+                Some((node, variable.choices.clone()))
+            })
+            .collect();
+        if let (Some(tuner), Some(variables)) = (tuner, variables) {
+            let key = site::identity_of_interval(nodes.iter().copied());
+            knowledge.intervals.insert(key, Known { variables, tuner });
+        }
+    }
+    knowledge
+}
+
+fn identity(site: &Site) -> u64 {
+    site::identity(
+        &site.module.name,
+        &site.module.build,
+        site.offset,
+        &site.call,
+        site.bytes,
+    )
+}
+
+/// Collects what the threads of one rank have learnt in one run.
+#[derive(Debug)]
+pub struct Record {
+    state: RankState,
+    /// Site index by identity.
+    sites: HashMap<u64, u32>,
+    /// Index into the state's intervals by identity.
+    intervals: HashMap<u64, usize>,
+    /// Seconds per tick.
+    tick: f64,
+}
+
+impl Record {
+    /// A record of nothing. `rate` is the clock's ticks per second, `now` the seconds since the Unix epoch,
+    /// `seconds` the run's duration, `finished` whether it reached MPI_Finalize.
+    pub fn new(rate: f64, now: u64, seconds: f64, finished: bool) -> Self {
+        Self {
+            state: RankState {
+                runs: 1,
+                saved_at: now,
+                finished,
+                seconds,
+                ..RankState::default()
+            },
+            sites: HashMap::new(),
+            intervals: HashMap::new(),
+            tick: 1.0 / rate,
+        }
+    }
+
+    /// The collected state.
+    pub fn finish(self) -> RankState {
+        self.state
+    }
+
+    /// Adds a thread's engine; `signatures` are those of its nodes, `None` for one that is not reported.
+    pub fn add(&mut self, engine: &Engine, signatures: &[Option<Signature>]) {
+        let sites: Vec<Option<u32>> = signatures
+            .iter()
+            .enumerate()
+            .map(|(node, signature)| Some(self.site(engine, node as NodeId, signature.as_ref()?)))
+            .collect();
+        for &id in engine.tracker().live() {
+            let nodes: Option<Vec<u32>> = engine
+                .tracker()
+                .nodes(id)
+                .iter()
+                .map(|&node| *sites.get(node as usize)?)
+                .collect();
+            if let (Some(nodes), Some(interval)) = (nodes, engine.interval(id)) {
+                let recorded = self.interval(engine, id, interval, nodes, &sites);
+                // Another thread may have been through the same interval: the one that knows more speaks.
+                match self.intervals.get(&engine.identity(id)) {
+                    Some(&place) => {
+                        let other = &mut self.state.intervals[place];
+                        let executions = other.executions + recorded.executions;
+                        if recorded.evidence > other.evidence {
+                            *other = recorded;
+                        }
+                        other.executions = executions;
+                    }
+                    None => {
+                        self.intervals
+                            .insert(engine.identity(id), self.state.intervals.len());
+                        self.state.intervals.push(recorded);
+                    }
+                }
+            }
+        }
+    }
+
+    fn site(&mut self, engine: &Engine, node: NodeId, signature: &Signature) -> u32 {
+        let copied = engine.node(node).map_or_else(Copied::default, |node| {
+            let total = node.calls.saturating_mul(node.info.bytes);
+            if !node.info.tunable || total == 0 {
+                return Copied::default();
+            }
+            // Copies are looked at in a part of the calls only: their shares stand for all.
+            let share = |bytes: u64| {
+                let part = bytes as f64 / node.observed_bytes.max(1) as f64;
+                (total as f64 * part.min(1.0)) as u64
+            };
+            let user = share(node.user_bytes);
+            let kernel = share(node.kernel_bytes).min(total - user);
+            Copied {
+                user,
+                kernel,
+                unseen: total - user - kernel,
+            }
+        });
+        let calls = engine.node(node).map_or(0, |node| node.calls);
+        self.state.copied.add(&copied);
+        let next = self.state.sites.len() as u32;
+        let index = *self.sites.entry(signature.identity()).or_insert(next);
+        if index < next {
+            let site = &mut self.state.sites[index as usize];
+            site.executions += calls;
+            site.copied.add(&copied);
+        } else {
+            self.state.sites.push(Site {
+                module: Module {
+                    name: site::file_name(&signature.module).to_string(),
+                    path: signature.module.clone(),
+                    build: signature.build_id.clone(),
+                },
+                offset: signature.offset,
+                call: signature.call.to_string(),
+                language: language(signature.call),
+                bytes: signature.bytes,
+                executions: calls,
+                copied,
+                used_at: 0,
+            });
+        }
+        index
+    }
+
+    fn interval(
+        &self,
+        engine: &Engine,
+        id: IntervalId,
+        interval: &Interval,
+        nodes: Vec<u32>,
+        sites: &[Option<u32>],
+    ) -> format::Interval {
+        let tracker = engine.tracker();
+        let executions = tracker.executions(id);
+        let place = |node: NodeId| sites.get(node as usize).copied().flatten();
+        let stops = tracker
+            .classes(id)
+            .iter()
+            .filter_map(|class| {
+                Some(Stop {
+                    site: place(class.stop)?,
+                    executions: class.executions,
+                    ..Stop::default()
+                })
+            })
+            .collect();
+        let measure = |mean: f64, samples: u64, deviation: f64| Measure {
+            samples,
+            mean: mean * self.tick,
+            deviation: deviation * self.tick,
+        };
+        let times = &interval.times;
+        let mean = times.mean().unwrap_or(f64::NAN);
+        let all = measure(mean, times.count(), times.deviation().unwrap_or(f64::NAN));
+        let outcome = interval.tuner.as_ref().and_then(|tuner| tuner.outcome());
+        let (default, tuned) = match outcome {
+            Some(outcome) => (
+                measure(outcome.default_cost, outcome.executions.0, f64::NAN),
+                measure(outcome.tuned_cost, outcome.executions.1, f64::NAN),
+            ),
+            None => (all, Measure::default()),
+        };
+        let chosen = tracker
+            .nodes(id)
+            .iter()
+            .map(|&node| {
+                let variable = interval.variables.iter().position(|v| v.node == node)?;
+                let tuner = interval.tuner.as_ref()?;
+                let choice = usize::from(*tuner.best().get(variable)?);
+                let routine = *interval.variables[variable].choices.get(choice)?;
+                Some(routine_name(routine))
+            })
+            .collect();
+        let variables = match interval.tuner {
+            None => Vec::new(),
+            Some(_) => interval
+                .variables
+                .iter()
+                .filter_map(|variable| {
+                    let node = tracker.nodes(id).iter().position(|&n| n == variable.node)?;
+                    Some(format::Variable {
+                        node: node as u32,
+                        choices: variable.choices.iter().map(|&c| routine_name(c)).collect(),
+                    })
+                })
+                .collect(),
+        };
+        let evidence = match &interval.tuner {
+            Some(tuner) => tuner.classes().iter().map(|class| class.executions).sum(),
+            None => 0,
+        };
+        format::Interval {
+            nodes,
+            stops,
+            executions,
+            seconds: mean * self.tick * executions as f64,
+            phase: phase(interval),
+            evidence,
+            default,
+            tuned,
+            gain: outcome.and_then(|outcome| outcome.gain).map(|gain| Gain {
+                mean: gain.estimate,
+                low: gain.low,
+                high: gain.high,
+            }),
+            chosen,
+            reason: reason(engine, id, interval),
+            variables,
+            tuner: interval
+                .tuner
+                .as_ref()
+                .and_then(|tuner| serde_json::to_value(tuner.save()).ok()),
+            ..format::Interval::default()
+        }
+    }
+}
+
+fn routine_name(routine: routines::RoutineId) -> String {
+    if routine == DEFAULT {
+        return "default".to_string();
+    }
+    routines::catalogue()
+        .get(usize::from(routine))
+        .map_or_else(String::new, |routine| routine.name.to_string())
+}
+
+fn phase(interval: &Interval) -> format::Phase {
+    match (
+        interval.stage,
+        interval.tuner.as_ref().map(|tuner| tuner.phase()),
+    ) {
+        (Stage::Tuning, Some(Phase::Baseline)) => format::Phase::Baseline,
+        (Stage::Tuning, Some(Phase::Quench)) => format::Phase::Quench,
+        (Stage::Tuning, Some(Phase::Guard)) => format::Phase::Guard,
+        (Stage::Tuning, Some(Phase::Adopted)) => format::Phase::Adopted,
+        (Stage::Watching | Stage::Profiled, _) => format::Phase::Baseline,
+        _ => format::Phase::Rejected,
+    }
+}
+
+/// Why an interval has no adopted selection, in a few words; empty where it has one.
+fn reason(engine: &Engine, id: IntervalId, interval: &Interval) -> String {
+    let tuner = interval.tuner.as_ref();
+    match interval.stage {
+        Stage::Watching => "seen too few times yet".into(),
+        Stage::Profiled => "measured only".into(),
+        Stage::NoMessages => "no message large enough".into(),
+        Stage::Negligible => format!("copies are {:.1} % of its time", interval.share * 100.0),
+        Stage::Unreachable => {
+            let (mut kernel, mut all) = (0, 0);
+            for node in engine
+                .tracker()
+                .nodes(id)
+                .iter()
+                .filter_map(|&node| engine.node(node))
+            {
+                kernel += node.kernel_bytes;
+                all += node.observed_bytes;
+            }
+            match kernel * 100 / all.max(1) {
+                0 => "its copies are made elsewhere (the other side, the kernel or inline)".into(),
+                share => format!("the kernel copies {share} % of its bytes"),
+            }
+        }
+        Stage::Tuning => match tuner.map(|tuner| tuner.phase()) {
+            Some(Phase::Adopted) => String::new(),
+            Some(Phase::Rejected) => match tuner.and_then(|t| t.outcome()).map(|o| o.finding) {
+                Some(Finding::Slower) => "the best found is slower than the default".into(),
+                Some(Finding::NothingBetter) => "nothing found that seemed faster".into(),
+                Some(Finding::NothingToChoose) => "no routine to choose from".into(),
+                Some(Finding::NoDifference) | Some(Finding::Faster) | None => {
+                    "not shown to be faster than the default".into()
+                }
+            },
+            Some(Phase::Guard) => "comparing with the default".into(),
+            Some(Phase::Baseline | Phase::Quench) | None => "still exploring".into(),
+        },
+    }
+}
+
+fn language(call: &str) -> Language {
+    if call.contains("_f08") {
+        Language::Fortran08
+    } else if call.starts_with("MPI_") || call.starts_with("PMPI_") {
+        let upper = !call.bytes().any(|byte| byte.is_ascii_lowercase());
+        if upper || call.ends_with("_f") {
+            Language::Fortran
+        } else {
+            Language::C
+        }
+    } else {
+        Language::Fortran
+    }
+}
