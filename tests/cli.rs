@@ -165,6 +165,43 @@ fn a_damaged_file_does_not_hide_the_others() {
 }
 
 #[test]
+fn routines_lists_the_catalogue_under_the_mask() {
+    let output = copytune(&["routines"], &[]);
+    assert_eq!(output.status.code(), Some(0));
+    for routine in copytune_core::routines::catalogue() {
+        assert!(stdout(&output).contains(routine.name));
+    }
+    let json = |mask| -> serde_json::Value {
+        let output = copytune(
+            &["routines", "--json"],
+            &[("COPYTUNE_CPU_MASK", Path::new(mask))],
+        );
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let usable = |json: &serde_json::Value| {
+        let rows = json["routines"].as_array().unwrap();
+        rows.iter().filter(|row| row["available"] == true).count()
+    };
+    let (whole, lowered) = (json(""), json("sse2"));
+    assert_eq!(
+        (&whole["schema"], &whole["routines"][0]["available"]),
+        (&1.into(), &true.into())
+    );
+    assert!(usable(&lowered) <= usable(&whole) && usable(&lowered) > 0);
+    let needs_avx = |row: &serde_json::Value| {
+        let needs = row["needs"].as_array().unwrap();
+        needs
+            .iter()
+            .any(|feature| feature.as_str().unwrap().starts_with("avx"))
+    };
+    for row in lowered["routines"].as_array().unwrap() {
+        assert!(row["available"] == false || !needs_avx(row), "{row}");
+    }
+    let wrong = copytune(&["routines"], &[("COPYTUNE_CPU_MASK", Path::new("mmx"))]);
+    assert!(wrong.status.success() && stderr(&wrong).contains("COPYTUNE_CPU_MASK=mmx"));
+}
+
+#[test]
 fn usage_errors_have_status_2_and_help_has_0() {
     for args in [
         &["nosuch"][..],

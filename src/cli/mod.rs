@@ -34,6 +34,7 @@ macro_rules! subcommands {
 
 subcommands! {
     Show => show,
+    Routines => routines,
     Env => env,
 }
 

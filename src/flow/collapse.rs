@@ -11,9 +11,10 @@ use super::loops::{Element, LoopKind, Region};
 /// Most loops of one target that are told apart; further back edges share the last loop.
 pub(super) const MAX_LOOPS_PER_TARGET: usize = 64;
 
-/// Most irreducible loops inside each other that are resolved by presuming targets. Below, every element stands alone.
-/// A bound keeps the time linear: each step may leave all elements but one for the next.
-const MAX_PRESUMED_DEPTH: u32 = 16;
+/// An irreducible loop of n elements inside d others is resolved by presuming a target if n·2^d is at most this; else each
+/// of its elements stands alone. Resolving it may leave all elements but one for the next step, so without a bound the
+/// time would be quadratic; ordinary programs are far below it.
+const MOST_PRESUMED: u64 = 1 << 18;
 
 /// A flowgraph to be analysed: the whole one, or the inside of an irreducible loop.
 pub(super) struct Task {
@@ -207,7 +208,7 @@ impl<'a> Collapse<'a> {
         self.collapse(region, &members);
         let leader = entries[0] as usize;
         self.entries[leader] = entries;
-        (self.task.depth < MAX_PRESUMED_DEPTH).then(|| Task {
+        ((members.len() as u64) << self.task.depth <= MOST_PRESUMED).then(|| Task {
             graph: Digraph::new(members.len(), &edges),
             root: root as u32,
             elements,

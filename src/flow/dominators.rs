@@ -126,3 +126,32 @@ impl Linked {
         self.label[v as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use petgraph::algo::dominators::simple_fast;
+    use petgraph::graph::DiGraph;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_iterative_method(
+            vertices in 1..30_u32, ends in prop::collection::vec((any::<u32>(), any::<u32>()), 0..90)
+        ) {
+            let edges: Vec<_> = ends.into_iter().map(|(from, to)| (from % vertices, to % vertices, 1)).collect();
+            let found = immediate_dominators(&Digraph::new(vertices as usize, &edges), 0);
+            let mut other = DiGraph::<(), ()>::new();
+            let nodes: Vec<_> = (0..vertices).map(|_| other.add_node(())).collect();
+            for (from, to, _) in edges {
+                other.add_edge(nodes[from as usize], nodes[to as usize], ());
+            }
+            let expected = simple_fast(&other, nodes[0]);
+            for (&node, &found) in nodes.iter().zip(&found) {
+                let expected = expected.immediate_dominator(node).map_or(NONE, |above| above.index() as u32);
+                prop_assert_eq!(expected, found);
+            }
+        }
+    }
+}

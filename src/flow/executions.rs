@@ -19,6 +19,13 @@ pub struct Class {
     path: Path,
 }
 
+impl Class {
+    /// A number that stands for the path: a hash of the numbers of its nodes, in order.
+    pub fn path(&self) -> u64 {
+        self.path.0
+    }
+}
+
 /// Hash of the nodes of an execution, in order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Path(u64);
@@ -41,13 +48,6 @@ impl Path {
         let mixed =
             (self.0.rotate_left(23) ^ (u64::from(node) + 1)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Self(mixed ^ (mixed >> 32))
-    }
-}
-
-impl Class {
-    /// A number that stands for the path: a hash of the numbers of its nodes, in order.
-    pub fn path(&self) -> u64 {
-        self.path.0
     }
 }
 

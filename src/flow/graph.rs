@@ -184,14 +184,24 @@ impl Flowgraph {
     /// reached, and nothing otherwise.
     #[inline]
     pub fn traverse(&mut self, from: NodeId, to: NodeId) -> Traversal {
+        if self.traverse_latest(from, to) {
+            Traversal::Known
+        } else {
+            self.traverse_other(from, to)
+        }
+    }
+
+    /// Records that `to` followed `from` if the latest traversal out of `from` was that too; else does nothing.
+    #[inline]
+    pub(super) fn traverse_latest(&mut self, from: NodeId, to: NodeId) -> bool {
         if let Some(out) = self.nodes.get(from as usize)
             && out.last_to == to
             && let Some(edge) = self.edges.get_mut(out.last_edge as usize)
         {
             edge.count += 1;
-            return Traversal::Known;
+            return true;
         }
-        self.traverse_other(from, to)
+        false
     }
 
     /// [`Self::traverse`] of another edge than the latest one out of `from`.

@@ -76,6 +76,8 @@ pub(super) struct Region {
 #[derive(Debug, Default)]
 pub struct LoopForest {
     pub(super) regions: Vec<Region>,
+    /// Vertices and edges that were analysed, those inside irreducible loops again at each step.
+    pub(super) work: u64,
 }
 
 impl LoopForest {
@@ -113,6 +115,7 @@ impl LoopForest {
             depth: 0,
         }];
         while let Some(task) = tasks.pop() {
+            forest.work += (task.graph.vertices() + task.graph.edges()) as u64;
             Collapse::new(task, &mut forest.regions, &presumed_before).run(&mut tasks);
         }
         forest

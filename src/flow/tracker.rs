@@ -7,16 +7,19 @@
 //! graphs, so both ways of detection agree as soon as the graphs do. A loop is known after one full iteration, its stop
 //! addresses as soon as they are met.
 //!
-//! An analysis costs in proportion to the graph. It is put off while the calls since the last ones do not pay for it, one
-//! unit per call and per node or edge; meanwhile the old intervals stay in force.
+//! An analysis costs in proportion to the graph. It is put off while the calls so far do not pay for it, some calls for each
+//! node or edge; meanwhile the old intervals stay in force.
 
 use super::executions::{Executions, Path};
 use super::graph::{END, MAX_NODES, START, Traversal};
 use super::intervals::pieces;
 use super::{Class, Flowgraph, IntervalId, LoopForest, NodeId};
 
-/// Units (nodes and edges analysed) that need not be saved up: small programs are analysed at once.
-const ANALYSIS_BURST: u64 = 16_384;
+/// Units (nodes and edges analysed) that need not be saved up: small programs are analysed at once. A unit takes about 0.1 µs.
+const ANALYSIS_BURST: i64 = 32_768;
+
+/// Calls that pay for one unit beyond those.
+const CALLS_PER_UNIT: u64 = 2;
 
 /// Earliest number of calls at which presumed targets are judged again without a change of the graph.
 const REFRESH_CALLS: u64 = 256;
@@ -94,8 +97,8 @@ pub struct Tracker {
     calls: u64,
     /// Number of calls at which the graph is analysed next; `u64::MAX` while no analysis could say anything new.
     due: u64,
-    /// Units saved up for analyses, at the time of `credit_at` calls.
-    credit: u64,
+    /// Units saved up for analyses, at the time of `credit_at` calls; negative if the last one took more than expected.
+    credit: i64,
     credit_at: u64,
     analyses: u64,
     intervals: Vec<Executions>,
@@ -104,6 +107,8 @@ pub struct Tracker {
     presumed: Vec<NodeId>,
     /// Number of edges that the tracker was given.
     given: usize,
+    /// Number of calls of nodes beyond the bound.
+    untracked: u64,
 }
 
 impl Default for Tracker {
@@ -129,6 +134,7 @@ impl Tracker {
             live: Vec::new(),
             presumed: Vec::new(),
             given: 0,
+            untracked: 0,
         }
     }
 
@@ -149,14 +155,35 @@ impl Tracker {
     #[inline]
     pub fn step(&mut self, node: NodeId) -> Event {
         self.calls += 1;
-        let traversal = self.graph.traverse(self.previous, node);
+        if self.calls < self.due && self.graph.traverse_latest(self.previous, node) {
+            self.previous = node;
+            return self.follow(node);
+        }
+        self.step_other(node)
+    }
+
+    /// [`Self::step`] along another edge than the latest one out of the previous node, or with an analysis due.
+    #[inline(never)]
+    fn step_other(&mut self, node: NodeId) -> Event {
+        if node as usize >= MAX_NODES {
+            self.untracked += 1;
+            self.reset_position();
+            return Event::default();
+        }
+        if self.graph.traverse(self.previous, node) == Traversal::NewEdge {
+            self.due = self.due.min(self.calls);
+        }
         self.previous = node;
-        if traversal != Traversal::Known {
-            self.note(traversal, node);
-        }
         if self.calls >= self.due {
-            return self.step_after_analysis(node);
+            self.step_with_analysis(node)
+        } else {
+            self.follow(node)
         }
+    }
+
+    /// Where the call of `node` leads in the present partition.
+    #[inline]
+    fn follow(&mut self, node: NodeId) -> Event {
         let place = self.place(node);
         let current = &mut self.current;
         if place.interval == current.place.interval {
@@ -173,7 +200,7 @@ impl Tracker {
     }
 
     /// Ends the execution in progress, if any, and starts one at `place`, if that is in an interval.
-    #[inline]
+    #[inline(never)]
     fn turn(&mut self, node: NodeId, place: Place) -> Event {
         let Current {
             place: Place { interval, .. },
@@ -201,7 +228,7 @@ impl Tracker {
 
     /// A call that finds the analysis due. What it ends is judged by the old partition, what it starts by the new one.
     #[cold]
-    fn step_after_analysis(&mut self, node: NodeId) -> Event {
+    fn step_with_analysis(&mut self, node: NodeId) -> Event {
         let before = self.current;
         let place = self.place(node);
         let goes_on =
@@ -228,16 +255,6 @@ impl Tracker {
             event.started = (now.interval != OUTSIDE).then_some(now.interval);
         }
         event
-    }
-
-    /// Takes note of a change of the graph, or of a call that it could not record.
-    #[cold]
-    fn note(&mut self, traversal: Traversal, node: NodeId) {
-        match traversal {
-            Traversal::NewEdge => self.due = self.due.min(self.calls),
-            Traversal::Dropped if node as usize >= MAX_NODES => self.reset_position(),
-            _ => {}
-        }
     }
 
     /// Forgets the position: the next call is taken as following nothing, and the execution in progress is dropped. For
@@ -331,7 +348,7 @@ impl Tracker {
         self.analyses
     }
 
-    /// Number of calls along edges that were not in the given graph.
+    /// Number of calls that were not along an edge of the given graph.
     pub fn misfits(&self) -> u64 {
         let unforeseen = self.graph.edges().get(self.given..).unwrap_or(&[]);
         unforeseen
@@ -340,6 +357,7 @@ impl Tracker {
             .map(|edge| edge.count)
             .sum::<u64>()
             + self.graph.dropped()
+            + self.untracked
     }
 
     /// Analyses the graph now if that could say anything new, whatever it costs; for the end of a run. True if the
@@ -359,18 +377,15 @@ impl Tracker {
 
     /// Analyses the graph if the calls have paid for it, else puts that off. True if the partition changed.
     fn analyse(&mut self) -> bool {
-        let cost = (self.graph.nodes() + self.graph.edges().len()) as u64;
+        let cost = (self.graph.nodes() + self.graph.edges().len()) as i64;
         let most = ANALYSIS_BURST.max(2 * cost);
-        self.credit = self
-            .credit
-            .saturating_add(self.calls - self.credit_at)
-            .min(most);
+        let paid = (self.calls - self.credit_at) / CALLS_PER_UNIT;
+        self.credit = self.credit.saturating_add_unsigned(paid).min(most);
         self.credit_at = self.calls;
         if cost > self.credit && self.calls > 0 {
-            self.due = self.calls + (cost - self.credit);
+            self.due = self.calls + self.credit.abs_diff(cost) * CALLS_PER_UNIT;
             return false;
         }
-        self.credit = self.credit.saturating_sub(cost);
         self.analyse_now()
     }
 
@@ -381,6 +396,7 @@ impl Tracker {
         }
         self.analyses += 1;
         let loops = LoopForest::new(&self.graph, &self.presumed);
+        self.credit = self.credit.saturating_sub_unsigned(loops.work);
         self.presumed = loops.presumed();
         if !self.presumed.is_empty() {
             // The most likely target of an irreducible loop changes with the counts alone.

@@ -57,7 +57,9 @@ pub fn summary_line<'a>(key: &Key, ranks: impl IntoIterator<Item = &'a RankState
     let mut copied = Copied::default();
     let mut phases = [0u64; 3];
     let mut best = f64::NEG_INFINITY;
+    let mut seen = 0u32;
     for state in ranks {
+        seen += 1;
         copied.add(&state.copied);
         for interval in &state.intervals {
             let place = match interval.phase {
@@ -74,7 +76,12 @@ pub fn summary_line<'a>(key: &Key, ranks: impl IntoIterator<Item = &'a RankState
         }
     }
     let [adopted, default, learning] = phases;
-    let mut line = format!("{} on {} ranks: ", key.executable, key.ranks);
+    let on = match (seen, key.ranks) {
+        (1, 1) => "on 1 rank".to_owned(),
+        (seen, all) if seen == all => format!("on {all} ranks"),
+        (seen, all) => format!("on {seen} of {all} ranks"),
+    };
+    let mut line = format!("{} {on}: ", key.executable);
     if let Some(advice) = advice(&copied, &key.mpi) {
         line.push_str(&format!(
             "{} of {} reachable: {advice}",
@@ -92,7 +99,8 @@ pub fn summary_line<'a>(key: &Key, ranks: impl IntoIterator<Item = &'a RankState
             String::new()
         };
         line.push_str(&format!(
-            "of its intervals, {adopted} run faster{best}, {default} are best as they were, {learning} still learn"
+            "of {} intervals, {adopted} run faster{best}, {default} are best as they were, {learning} still learn",
+            adopted + default + learning
         ));
     }
     if copied.total() > 0 {
@@ -136,12 +144,15 @@ mod tests {
         let mut state = rank_state(&[1, 2], 7);
         state.copied = copied(3 << 20, 1 << 20, 0);
         state.intervals[0].phase = Phase::Adopted;
-        let line = summary_line(&key(), [&state, &state]);
-        assert!(line.starts_with("cg.B on 4 ranks: "), "{line}");
+        let line = summary_line(&key(), [&state; 4]);
+        assert!(
+            line.starts_with("cg.B on 4 ranks: of 8 intervals, "),
+            "{line}"
+        );
         for part in [
-            "2 run faster (the best +5.0 %)",
-            "2 still learn",
-            "75 % of 8 MiB reachable",
+            "4 run faster (the best +5.0 %)",
+            "4 still learn",
+            "75 % of 16 MiB reachable",
         ] {
             assert!(line.contains(part), "{part} in {line}");
         }
@@ -152,6 +163,7 @@ mod tests {
             "{line}"
         );
         let line = summary_line(&key(), [&RankState::default()]);
+        assert!(line.contains("on 1 of 4 ranks"), "{line}");
         assert!(line.contains("no loop") && !line.contains('\n'));
     }
 

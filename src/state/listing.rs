@@ -9,7 +9,7 @@ use super::envelope;
 use super::error::Refusal;
 use super::format::{RankState, Shard};
 use super::key::Key;
-use super::store::{PENDING, add_ranks, pending_files};
+use super::store::{PENDING, add_ranks, pending_files, shard_name};
 
 /// A state with all its ranks.
 #[derive(Debug)]
@@ -58,10 +58,14 @@ pub fn states_at(path: &Path) -> io::Result<(Vec<State>, Vec<Refusal>)> {
     Ok((states, refusals))
 }
 
-/// The state with that key in a directory, without reading others; `None` where there is none to read.
-pub fn state_of(dir: &Path, key: &Key) -> Option<State> {
-    let (states, _) = states_in(dir, Some(&key.stem())).ok()?;
-    states.into_iter().find(|state| state.key == *key)
+/// What is on disk of the ranks that share a file with `rank`, those included that wait to be taken in. Ranks
+/// that end at the same moment may be missing.
+pub fn shard_of(dir: &Path, key: &Key, rank: u32) -> BTreeMap<u32, RankState> {
+    let name = shard_name(&key.stem(), rank);
+    match read_shard(dir, &name, &mut Vec::new()) {
+        Some((shard, _)) if shard.key == *key => shard.ranks,
+        _ => BTreeMap::new(),
+    }
 }
 
 /// The states in a directory whose files' names begin with the stem `only`, or all.
@@ -95,7 +99,7 @@ fn states_in(dir: &Path, only: Option<&str>) -> io::Result<(Vec<State>, Vec<Refu
     Ok((states, refusals))
 }
 
-/// Names of the shards in a directory, each with the stem of its state, in order of rank.
+/// Names of the shards in a directory, each with the stem of its state, sorted.
 fn shards_in(dir: &Path) -> io::Result<BTreeSet<(String, String)>> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(dir)?.flatten() {

@@ -15,8 +15,7 @@ mod store;
 pub use error::{Refusal, StateError};
 pub use format::RankState;
 pub use key::{Key, build_identity, catalogue_version, cpu_model, executable_name};
-
-pub use listing::{State, state_of, states_at};
+pub use listing::{State, shard_of, states_at};
 pub(crate) use merge::SiteIdentity;
 pub use store::{RANKS_PER_SHARD, Saved, load, save};
 

@@ -137,7 +137,7 @@ struct ShardPlace<'a> {
 
 impl<'a> ShardPlace<'a> {
     fn new(dir: &'a Path, key: &'a Key, rank: u32) -> Self {
-        let name = shard_name(&key.stem(), rank - rank % RANKS_PER_SHARD);
+        let name = shard_name(&key.stem(), rank);
         Self { dir, key, name }
     }
 
@@ -190,10 +190,9 @@ impl<'a> ShardPlace<'a> {
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
             .max()?;
         let other = envelope::read(&path).ok()??;
-        Some(Refusal::Stale {
-            differs: self.key.differences(&other.key),
-            path,
-        })
+        let differs = self.key.differences(&other.key);
+        // A copy under another name is no other state.
+        (!differs.is_empty()).then_some(Refusal::Stale { path, differs })
     }
 
     /// Writes the run into a file of its own.
@@ -303,8 +302,9 @@ pub(super) const PENDING: &str = ".pending-";
 /// Between a damaged file's name and its number.
 const ASIDE: &str = ".damaged-";
 
-/// Name, without extension, of the file for the ranks from `first`.
-pub(super) fn shard_name(stem: &str, first: u32) -> String {
+/// Name, without extension, of the file that `rank` is in.
+pub(super) fn shard_name(stem: &str, rank: u32) -> String {
+    let first = rank - rank % RANKS_PER_SHARD;
     format!("{stem}-r{first:04}")
 }
 

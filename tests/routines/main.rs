@@ -202,3 +202,34 @@ fn names_are_unique_and_found() {
     }
     assert_eq!(find("no such routine"), None);
 }
+
+#[test]
+fn non_temporal_routines_end_in_sfence() {
+    let mut starts: Vec<usize> = subjects()
+        .iter()
+        .map(|subject| subject.copy as usize)
+        .collect();
+    starts.sort_unstable();
+    for subject in subjects()
+        .iter()
+        .filter(|subject| subject.name.contains("-nt"))
+    {
+        let start = subject.copy as usize;
+        // The next routine, or the greatest size that any has.
+        let next = starts.iter().copied().find(|&other| other > start);
+        let len = next.map_or(2048, |next| (next - start).min(2048));
+        assert!(
+            publish::ends_in_sfence(code(subject.copy, len)),
+            "{}",
+            subject.name
+        );
+    }
+    assert!(!publish::ends_in_sfence(code(mutants::forgets_sfence, 64)));
+}
+
+/// The machine code from the entry of `copy` on.
+fn code(copy: CopyFn, len: usize) -> &'static [u8] {
+    // SAFETY: code is readable and never changes; the test's text segment goes on for more than `len` bytes,
+    // because the standard library is linked after the routines.
+    unsafe { std::slice::from_raw_parts(copy as *const u8, len) }
+}

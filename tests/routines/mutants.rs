@@ -113,3 +113,20 @@ mutant_after!(writes_source: "cmp rdx, 77", "jne 2f", "not byte ptr [rsi]", "2:"
 unsafe extern "C" fn forward_only(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
     naked_asm!("mov rax, rdi", "mov rcx, rdx", "rep movsb", "ret")
 }
+
+/// Non-temporal stores without sfence.
+#[unsafe(naked)]
+pub unsafe extern "C" fn forgets_sfence(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    naked_asm!(
+        "mov rax, rdi",
+        "shr rdx, 4",
+        "2:",
+        "movups xmm0, [rsi]",
+        "movntps [rdi], xmm0",
+        "add rsi, 16",
+        "add rdi, 16",
+        "dec rdx",
+        "jnz 2b",
+        "ret"
+    )
+}

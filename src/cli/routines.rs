@@ -1,0 +1,40 @@
+//! `copytune routines`: the catalogue.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use copytune_core::options::Options;
+use copytune_core::routines::{Caches, Features, Mask, listing};
+
+use super::Outcome;
+
+/// List the copy routines, and which of them this machine can use
+///
+/// COPYTUNE_CPU_MASK counts here too, so that its effect can be seen.
+#[derive(Parser)]
+pub struct Args {
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    /// Prints the catalogue for this machine.
+    pub fn run(self) -> Outcome {
+        let (options, warnings) = Options::from_env();
+        for warning in warnings {
+            eprintln!("copytune: {warning}");
+        }
+        let mask = match &options.cpu_mask {
+            Some(mask) => mask.parse::<Mask>()?,
+            None => Mask::NONE,
+        };
+        let listing = listing(Features::detect(), mask, Caches::detect());
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&listing)?);
+        } else {
+            print!("{listing}");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
