@@ -2,7 +2,9 @@
 //! --example convergence [SEEDS]`.
 
 use copytune_core::stats::median;
-use copytune_core::tuner::space::{Noise, Space, USUAL_NOISE, convergence, run};
+use copytune_core::tuner::space::{
+    Noise, Space, USUAL_NOISE, convergence, convergence_of_two_ends, run,
+};
 use copytune_core::tuner::{Phase, Settings, Tuner, strategy};
 
 /// Median over seeds of the excess over the optimum after each evaluation.
@@ -88,6 +90,29 @@ fn main() {
                 );
             }
         }
+    }
+    println!(
+        "two ends, one variable of 40 choices each, by length of the stretches in which they take turns"
+    );
+    for stretch in [0, 1, 2, 4, 8, 16, 32] {
+        let curves: Vec<Vec<f64>> = (0..seeds)
+            .map(|seed| {
+                let settings = Settings {
+                    seed,
+                    stretch,
+                    ..Settings::default()
+                };
+                convergence_of_two_ends(&Space::new(1, 40, 0.2, seed), &settings, USUAL_NOISE, 800)
+            })
+            .collect();
+        let points: Vec<String> = [50, 100, 150, 200, 300, 800]
+            .iter()
+            .map(|&at| {
+                let excess = median(&curves.iter().map(|curve| curve[at - 1]).collect::<Vec<_>>());
+                format!("{at}: {:.1} %", 100.0 * excess.unwrap_or(f64::NAN))
+            })
+            .collect();
+        println!("  {stretch:3}: {}", points.join(", "));
     }
     for gain in [0.0, 0.03, 0.10, -0.03] {
         let (count, executions) = adopted(gain, 10 * seeds);

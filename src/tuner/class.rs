@@ -60,6 +60,12 @@ impl Record {
     }
 }
 
+/// Whether two configurations are equal; for a few small numbers, a loop is shorter than a call of memcmp.
+#[inline]
+fn same(a: &[u16], b: &[u16]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a == b)
+}
+
 /// One class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Class {
@@ -243,9 +249,9 @@ impl Classes {
         let Class {
             best, challenger, ..
         } = &mut self.slots[at];
-        if best.configuration == configuration {
+        if same(&best.configuration, configuration) {
             best.push(relative);
-        } else if challenger.configuration == configuration {
+        } else if same(&challenger.configuration, configuration) {
             challenger.push(relative);
             if challenger.cost < best.cost {
                 std::mem::swap(best, challenger);

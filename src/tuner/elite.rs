@@ -61,42 +61,50 @@ pub fn key(configuration: &[u16]) -> u64 {
     configuration.iter().fold(0x243f_6a88_85a3_08d3, step)
 }
 
-/// The pool. Place 0 always holds the default.
+/// The pool. Place 0 always holds the default. What is compared often lies in columns of its own; empty places
+/// have infinite estimates.
 #[derive(Debug, Clone)]
 pub struct Elites {
     pool: Vec<Elite>,
-    /// Identity of each, see [`key`].
-    keys: [u64; SIZE],
     filled: usize,
     best: usize,
+    /// Identity of each, see [`key`].
+    keys: [u64; SIZE],
+    /// [`Elite::estimate`] of each.
+    estimates: [f64; SIZE],
+    /// Standard error of each estimate, in deviations of one execution.
+    errors: [f64; SIZE],
 }
 
 impl Elites {
     /// Only the default, at cost 1.
     pub fn new(variables: usize) -> Self {
-        let configuration = vec![0; variables];
-        let keys = [key(&configuration); SIZE];
         let default = Elite {
-            configuration,
+            configuration: vec![0; variables],
             executions: 0.0,
             mean: 1.0,
             prediction: 1.0,
         };
-        Self {
+        let mut elites = Self {
+            keys: [key(&default.configuration); SIZE],
             pool: vec![default; SIZE],
-            keys,
             filled: 1,
             best: 0,
-        }
+            estimates: [f64::INFINITY; SIZE],
+            errors: [0.0; SIZE],
+        };
+        elites.update(0);
+        elites
     }
 
     /// Continues a saved pool; the caller has checked it. The first entry must be the default.
     pub fn restore(saved: &[Elite], variables: usize) -> Self {
         let mut elites = Self::new(variables);
-        elites.filled = saved.len().clamp(1, SIZE);
         for (index, elite) in saved.iter().enumerate().take(SIZE) {
             elites.keys[index] = key(&elite.configuration);
             elites.pool[index] = elite.clone();
+            elites.update(index);
+            elites.filled = index + 1;
         }
         elites.find_best();
         elites
@@ -116,87 +124,90 @@ impl Elites {
     /// The one to be tested against the default: the best, or where that is the default, the best of the others if
     /// it may still be better (less than one standard error behind).
     pub fn contender(&self, noise: f64) -> Option<&Elite> {
-        let others = self.entries()[1..].iter();
-        let contender = others.min_by(|a, b| a.estimate().total_cmp(&b.estimate()))?;
-        let error = (noise / (contender.executions + PREDICTION_WEIGHT)).sqrt();
-        (contender.estimate() < self.pool[0].estimate() + error).then_some(contender)
+        let others = 1..self.filled;
+        let contender = others.min_by(|&a, &b| self.estimates[a].total_cmp(&self.estimates[b]))?;
+        let error = self.errors[contender] * noise.sqrt();
+        (self.estimates[contender] < self.estimates[0] + error).then(|| &self.pool[contender])
     }
 
+    /// Recomputes the columns of one place.
     #[inline]
+    fn update(&mut self, at: usize) {
+        let elite = &self.pool[at];
+        self.estimates[at] = elite.estimate();
+        self.errors[at] = (elite.executions + PREDICTION_WEIGHT).sqrt().recip();
+    }
+
     fn find_best(&mut self) {
         self.best = 0;
-        let mut least = self.pool[0].estimate();
-        for (index, elite) in self.pool[..self.filled].iter().enumerate().skip(1) {
-            let estimate = elite.estimate();
-            if estimate < least {
-                (self.best, least) = (index, estimate);
+        for at in 1..SIZE {
+            if self.estimates[at] < self.estimates[self.best] {
+                self.best = at;
             }
         }
     }
 
-    /// The place of a configuration in the pool.
+    /// The place to give to a newcomer: an empty one, or that with the greatest estimate.
     #[inline]
-    pub fn position(&self, key: u64) -> Option<usize> {
-        self.keys[..self.filled]
-            .iter()
-            .position(|&known| known == key)
+    fn worst(&self) -> usize {
+        let mut worst = 1;
+        for at in 2..SIZE {
+            if self.estimates[at] > self.estimates[worst] {
+                worst = at;
+            }
+        }
+        worst
     }
 
     /// Takes in one execution. Returns the configuration's estimate and whether it has become the new best.
     #[inline]
     pub fn record(&mut self, configuration: &[u16], cost: f64, prediction: f64) -> (f64, bool) {
         let key = key(configuration);
-        let at = match self.position(key) {
+        let known = self.keys[..self.filled]
+            .iter()
+            .position(|&other| other == key);
+        let at = match known {
             Some(at) => at,
             None => {
                 let estimate = estimate(1.0, cost, prediction);
-                let at = if self.filled < SIZE {
-                    self.filled += 1;
-                    self.filled - 1
-                } else {
-                    let worst = self.worst();
-                    if self.pool[worst].estimate() <= estimate {
-                        return (estimate, false);
-                    }
-                    worst
-                };
-                let slot = &mut self.pool[at];
+                let worst = self.worst();
+                if self.estimates[worst] <= estimate {
+                    return (estimate, false);
+                }
+                self.filled = self.filled.max(worst + 1);
+                self.keys[worst] = key;
+                let slot = &mut self.pool[worst];
                 slot.configuration.copy_from_slice(configuration);
                 (slot.executions, slot.mean) = (0.0, 0.0);
-                self.keys[at] = key;
-                at
+                worst
             }
         };
         self.pool[at].record(cost, prediction);
-        let estimate = self.pool[at].estimate();
-        let old = self.keys[self.best];
-        self.find_best();
-        (estimate, at == self.best && key != old)
-    }
-
-    fn worst(&self) -> usize {
-        let candidates = self.pool[1..self.filled].iter().enumerate();
-        candidates
-            .max_by(|a, b| a.1.estimate().total_cmp(&b.1.estimate()))
-            .map_or(0, |(at, _)| at + 1)
+        self.update(at);
+        let estimate = self.estimates[at];
+        let old = self.best;
+        if at == old {
+            self.find_best();
+        } else if estimate < self.estimates[old] {
+            self.best = at;
+        }
+        (estimate, at == self.best && at != old)
     }
 
     /// The one most worth another execution: the least cost that it may still have (one standard error below its
     /// estimate).
     #[inline]
     pub fn most_promising(&self, noise: f64) -> &Elite {
-        let bound = |elite: &Elite| {
-            elite.estimate() - (noise / (elite.executions + PREDICTION_WEIGHT)).sqrt()
-        };
-        let mut chosen = &self.pool[0];
-        let mut least = bound(chosen);
-        for elite in &self.pool[1..self.filled] {
-            let low = bound(elite);
+        let deviation = noise.sqrt();
+        let mut chosen = 0;
+        let mut least = f64::INFINITY;
+        for at in 0..SIZE {
+            let low = self.estimates[at] - deviation * self.errors[at];
             if low < least {
-                (chosen, least) = (elite, low);
+                (chosen, least) = (at, low);
             }
         }
-        chosen
+        &self.pool[chosen]
     }
 
     /// Makes new results count more than the old ones, after costs have shifted.
@@ -204,6 +215,8 @@ impl Elites {
         for elite in &mut self.pool {
             elite.executions = elite.executions.min(2.0);
         }
+        (0..self.filled).for_each(|at| self.update(at));
+        self.find_best();
     }
 }
 

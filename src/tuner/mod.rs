@@ -85,7 +85,11 @@ impl std::fmt::Debug for Settings {
     }
 }
 
-/// Default length of the stretches in which two ends take turns.
+/// Default length of the stretches in which two ends take turns: none. Two tuners at the ends of one message (40 choices each, 5 %
+/// noise; `examples/convergence.rs`) come within 4.0 % of the optimum in 50 executions and 2.8 % in 100 when both
+/// explore always; with stretches of 1 to 32 executions they stand at 5.3 to 8.1 % and 4.1 to 6.3 % by then, and end no better: the other
+/// end's experiments are random and fade as both cool, so they average out like any noise, while a turn that is
+/// not used is lost.
 pub const STRETCH: u32 = 0;
 /// Costs that are believed, in any sensible unit of time: keeps every sum and ratio finite.
 pub const COSTS: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
@@ -110,7 +114,6 @@ pub struct Tuner {
     choices: Vec<u16>,
     settings: Settings,
     phase: Phase,
-    configuration: Vec<u16>,
     winner: Vec<u16>,
     search: Search,
     classes: Classes,
@@ -135,7 +138,6 @@ impl Tuner {
             search: Search::new(&choices, settings.seed),
             settings: settings.clone(),
             phase: Phase::Baseline,
-            configuration: vec![0; choices.len()],
             winner: vec![0; choices.len()],
             classes: Classes::new(choices.len()),
             guard: None,
@@ -152,7 +154,7 @@ impl Tuner {
     /// The choice of each variable for the next execution.
     #[inline]
     pub fn configuration(&self) -> &[u16] {
-        &self.configuration
+        &self.search.candidate
     }
 
     /// Whether the next execution should be timed and reported by [`Tuner::observe`]. To be asked once per execution:
@@ -253,15 +255,16 @@ impl Tuner {
         };
         let scale = 1.0 / baseline;
         let own = |variable: usize| sample.own.get(variable).map_or(0.0, |own| own * scale);
-        let search = &mut self.search;
-        let cost = search
-            .model
-            .learn(&self.configuration, sample.cost * scale, own);
-        let prediction = search.model.predict(&self.configuration);
-        let (estimate, new_best) = search.elites.record(&self.configuration, cost, prediction);
-        let margin = 3.0 * self.search.model.noise().sqrt();
-        self.classes
-            .consider(class, &self.configuration, cost, margin);
+        let Search {
+            model,
+            elites,
+            candidate,
+            ..
+        } = &mut self.search;
+        let (cost, prediction) = model.learn(candidate, sample.cost * scale, own);
+        let (estimate, new_best) = elites.record(candidate, cost, prediction);
+        let margin = 3.0 * model.noise().sqrt();
+        self.classes.consider(class, candidate, cost, margin);
         if self.owed > 0 {
             self.owed -= 1;
         } else {
@@ -282,7 +285,7 @@ impl Tuner {
 
     /// A class met without a baseline: it gets a few executions with the default, as often as it may ask.
     fn learn_class(&mut self, class: usize, cost: f64) {
-        if self.configuration.iter().all(|&choice| choice == 0) {
+        if self.search.candidate.iter().all(|&choice| choice == 0) {
             self.classes.add_default(class, cost);
         } else if self.owed == 0 && self.classes.request(class) {
             self.owed = REQUESTED_DEFAULTS + 1;
@@ -301,14 +304,15 @@ impl Tuner {
     #[inline]
     fn propose(&mut self) {
         if self.owed > 0 {
-            self.configuration.fill(0);
+            self.search.candidate.fill(0);
         } else if self.exploring() {
             self.settings.strategy.propose(&mut self.search);
-            self.configuration.copy_from_slice(&self.search.candidate);
         } else if self.ticks.is_multiple_of(self.settings.stretch) {
             // Held through the stretch, so that the other end compares under the same conditions.
-            self.configuration
-                .copy_from_slice(&self.search.elites.best().configuration);
+            let Search {
+                elites, candidate, ..
+            } = &mut self.search;
+            candidate.copy_from_slice(&elites.best().configuration);
         }
     }
 
@@ -333,8 +337,10 @@ impl Tuner {
 
     fn run_guarded(&mut self) {
         match &self.guard {
-            Some(guard) if guard.winner_runs() => self.configuration.copy_from_slice(&self.winner),
-            _ => self.configuration.fill(0),
+            Some(guard) if guard.winner_runs() => {
+                self.search.candidate.copy_from_slice(&self.winner)
+            }
+            _ => self.search.candidate.fill(0),
         }
     }
 
@@ -362,10 +368,10 @@ impl Tuner {
         self.reguard = false;
         if outcome.finding == Finding::Faster {
             self.phase = Phase::Adopted;
-            self.configuration.copy_from_slice(&self.winner);
+            self.search.candidate.copy_from_slice(&self.winner);
         } else {
             self.phase = Phase::Rejected;
-            self.configuration.fill(0);
+            self.search.candidate.fill(0);
         }
     }
 
@@ -404,7 +410,7 @@ impl Tuner {
     fn reopen(&mut self) {
         self.reguard = self.phase == Phase::Adopted;
         self.phase = Phase::Baseline;
-        self.configuration.fill(0);
+        self.search.candidate.fill(0);
         self.classes.reopen();
         self.search.model.reopen();
         if !self.reguard {

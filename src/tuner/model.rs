@@ -72,12 +72,20 @@ impl Cell {
     }
 }
 
+/// One place of a ranking; the effect lies beside the choice, so that comparing needs no second look-up.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    effect: f32,
+    choice: u16,
+}
+
 /// One variable: its choices and their order.
 #[derive(Debug, Clone)]
 struct Variable {
     cells: Vec<Cell>,
-    /// Choices by effect, best first.
-    order: Vec<u16>,
+    /// Choices by effect, best first, up to `ranked`; behind those the untried ones.
+    order: Vec<Place>,
+    ranked: usize,
     /// Place of each choice in `order`.
     place: Vec<u16>,
     /// Choices never drawn so far, in no order; filled up to `untried_count`.
@@ -90,15 +98,25 @@ struct Variable {
 impl Variable {
     fn new(cells: Vec<Cell>, own_default: f64) -> Self {
         let n = cells.len() as u16;
-        let mut order: Vec<u16> = (0..n).collect();
-        order.sort_by(|&a, &b| {
-            cells[a as usize]
-                .effect
-                .total_cmp(&cells[b as usize].effect)
+        let places = cells.iter().zip(0..n);
+        let mut order: Vec<Place> = places
+            .map(|(cell, choice)| Place {
+                effect: cell.effect as f32,
+                choice,
+            })
+            .collect();
+        let is_untried = |choice: u16| choice > 0 && cells[usize::from(choice)].tried == 0;
+        order.sort_by(|a, b| {
+            let untried = is_untried(a.choice).cmp(&is_untried(b.choice));
+            untried.then(a.effect.total_cmp(&b.effect))
         });
+        let ranked = order
+            .iter()
+            .filter(|entry| !is_untried(entry.choice))
+            .count();
         let mut place = vec![0; cells.len()];
-        for (at, &choice) in order.iter().enumerate() {
-            place[choice as usize] = at as u16;
+        for (at, entry) in order.iter().enumerate() {
+            place[usize::from(entry.choice)] = at as u16;
         }
         let mut untried: Vec<u16> = (1..n)
             .filter(|&choice| cells[choice as usize].tried == 0)
@@ -108,6 +126,7 @@ impl Variable {
         Self {
             cells,
             order,
+            ranked,
             place,
             untried,
             untried_count,
@@ -115,25 +134,40 @@ impl Variable {
         }
     }
 
-    /// Restores the order after the effect of `choice` has changed: a few swaps with neighbours.
+    /// Restores the order after the effect of `choice` has changed: a few swaps with neighbours. One of the untried
+    /// joins the ranked ones first.
     #[inline]
     fn rank(&mut self, choice: u16) {
-        let effect = self.cells[choice as usize].effect;
-        let mut at = self.place[choice as usize] as usize;
-        while at > 0 && self.cells[self.order[at - 1] as usize].effect > effect {
-            let other = self.order[at - 1];
-            self.order[at] = other;
-            self.place[other as usize] = at as u16;
+        let Self {
+            cells,
+            order,
+            place,
+            ranked,
+            ..
+        } = self;
+        let effect = cells[usize::from(choice)].effect as f32;
+        let mut at = usize::from(place[usize::from(choice)]);
+        if at >= *ranked {
+            let first = order[*ranked];
+            order[at] = first;
+            place[usize::from(first.choice)] = at as u16;
+            at = *ranked;
+            *ranked += 1;
+        }
+        while at > 0 && order[at - 1].effect > effect {
+            let other = order[at - 1];
+            order[at] = other;
+            place[usize::from(other.choice)] = at as u16;
             at -= 1;
         }
-        while at + 1 < self.order.len() && self.cells[self.order[at + 1] as usize].effect < effect {
-            let other = self.order[at + 1];
-            self.order[at] = other;
-            self.place[other as usize] = at as u16;
+        while at + 1 < *ranked && order[at + 1].effect < effect {
+            let other = order[at + 1];
+            order[at] = other;
+            place[usize::from(other.choice)] = at as u16;
             at += 1;
         }
-        self.order[at] = choice;
-        self.place[choice as usize] = at as u16;
+        order[at] = Place { effect, choice };
+        place[usize::from(choice)] = at as u16;
     }
 
     #[inline]
@@ -288,10 +322,10 @@ impl Model {
         self.variables[variable].cells[choice as usize]
     }
 
-    /// The choice at a place of a variable's ranking, best first.
+    /// The choice at a place of a variable's ranking: the best first, the untried last, in no order.
     #[inline]
     pub fn ranked(&self, variable: usize, place: u16) -> u16 {
-        self.variables[variable].order[place as usize]
+        self.variables[variable].order[place as usize].choice
     }
 
     /// Predicted relative cost.
@@ -354,14 +388,14 @@ impl Model {
 
     /// Takes in one evaluation: its relative cost, and per variable the time of its own copies relative to the
     /// interval's default cost (`own` gives 0 where unknown). Returns the relative cost with the part that no
-    /// noise explains cut off.
+    /// noise explains cut off, and the new prediction for the configuration.
     #[inline]
     pub fn learn(
         &mut self,
         configuration: &[u16],
         relative: f64,
         own: impl Fn(usize) -> f64,
-    ) -> f64 {
+    ) -> (f64, f64) {
         let mut predicted = self.level;
         self.level_variance += LEVEL_DRIFT;
         let mut spread = self.level_variance + self.noise;
@@ -400,7 +434,8 @@ impl Model {
             .noise
             .max(NOISE_RANGE.0 * NOISE_RANGE.0)
             .min(NOISE_RANGE.1 * NOISE_RANGE.1);
-        predicted + residual
+        // The level and the effects have moved by their share of the residual, that is by all but the noise's.
+        (predicted + residual, predicted + residual * (1.0 - part))
     }
 }
 
@@ -416,13 +451,15 @@ mod tests {
             let mut random = Random::new(seed);
             for cost in costs {
                 let configuration = [random.below(7) as u16, 0, random.below(12) as u16];
-                let kept = model.learn(&configuration, cost, |v| if v == 0 { 0.1 } else { 0.0 });
+                let (kept, predicted) = model.learn(&configuration, cost, |v| if v == 0 { 0.1 } else { 0.0 });
                 prop_assert!(kept.is_finite());
+                prop_assert!((predicted - model.predict(&configuration)).abs() < 1e-9);
                 for variable in &model.variables {
-                    let effects: Vec<f64> = variable.order.iter().map(|&c| variable.cells[c as usize].effect).collect();
+                    let effect = |entry: &Place| variable.cells[entry.choice as usize].effect as f32;
+                    let effects: Vec<f32> = variable.order[..variable.ranked].iter().map(effect).collect();
                     prop_assert!(effects.is_sorted(), "{effects:?}");
                     for (choice, &place) in variable.place.iter().enumerate() {
-                        prop_assert_eq!(variable.order[place as usize] as usize, choice);
+                        prop_assert_eq!(variable.order[place as usize].choice as usize, choice);
                     }
                 }
             }
@@ -442,8 +479,13 @@ mod tests {
                 1.0 + truth[0][configuration[0] as usize] + truth[1][configuration[1] as usize];
             model.learn(&configuration, cost, |_| 0.0);
         }
-        assert_eq!(model.variables[0].order, [2, 4, 0, 3, 1]);
-        assert_eq!(model.variables[1].order, [1, 3, 0, 4, 2]);
+        let order = |variable| {
+            (0..5)
+                .map(|place| model.ranked(variable, place))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(order(0), [2, 4, 0, 3, 1]);
+        assert_eq!(order(1), [1, 3, 0, 4, 2]);
         assert!((model.predict(&[2, 1]) - 0.5).abs() < 0.02);
     }
 

@@ -50,8 +50,8 @@ const SETTLING_STEPS: u32 = 2;
 const EVALUATIONS_PER_BIT: f64 = 1.0;
 /// Least M_k.
 const LEAST_EVALUATIONS: u32 = 4;
-/// New bests within one step that cool early, as a share of M_k.
-const EARLY_COOLING: f64 = 0.3;
+/// More new bests within one step than M_k divided by this cool early.
+const EARLY_COOLING: u32 = 3;
 /// How often a search may re-anneal, and by how many steps.
 const REANNEALINGS: u32 = 2;
 const REANNEALING_STEPS: u32 = 2;
@@ -69,9 +69,11 @@ fn temperatures() -> &'static [f64; STEPS as usize] {
     TABLE.get_or_init(|| std::array::from_fn(|step| temperature(step as u32)))
 }
 
-/// M_k.
-fn evaluations_per_step(search: &Search) -> u32 {
-    ((EVALUATIONS_PER_BIT * search.bits).ceil() as u32).max(LEAST_EVALUATIONS)
+/// M_k, and the number of new bests within one step that cools early.
+fn evaluations_per_step(search: &Search) -> (u32, u32) {
+    // `as` saturates, and truncation is all the rounding that is needed: ceil would be a call.
+    let evaluations = ((EVALUATIONS_PER_BIT * search.bits) as u32 + 1).max(LEAST_EVALUATIONS);
+    (evaluations, evaluations.max(8) / EARLY_COOLING)
 }
 
 /// Draws the place of a ranking with n entries: n·uᵃ rounded down, with a = 1 + step. The probability of place r or better is
@@ -165,7 +167,7 @@ impl Strategy for Quench {
         if search.progress.step < STEPS {
             let worse = verdict.estimate - search.current_cost;
             let accepted = if search.repeating {
-                search.candidate == search.current
+                search.candidate.iter().eq(&search.current)
             } else {
                 worse <= 0.0 || {
                     let temperature = temperatures()[search.progress.step as usize];
@@ -176,9 +178,8 @@ impl Strategy for Quench {
                 search.accept(verdict.estimate);
             }
         }
-        let per_step = evaluations_per_step(search);
-        let early = f64::from(search.progress.bests) > EARLY_COOLING * f64::from(per_step).max(8.0);
-        if search.progress.evaluations >= per_step || early {
+        let (evaluations, bests) = evaluations_per_step(search);
+        if search.progress.evaluations >= evaluations || search.progress.bests > bests {
             self.cool(search);
         }
     }

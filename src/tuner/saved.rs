@@ -172,7 +172,6 @@ impl Tuner {
             return Err(SavedError::OtherChoices);
         }
         let mut tuner = Self {
-            configuration: vec![0; choices.len()],
             classes: Classes::restore(&saved.classes, choices.len()),
             settings: settings.clone(),
             phase: saved.phase,
@@ -194,10 +193,10 @@ impl Tuner {
     /// Sets the configuration that is due in the restored phase.
     fn resume(&mut self) {
         match self.phase {
-            Phase::Baseline | Phase::Rejected => self.configuration.fill(0),
+            Phase::Baseline | Phase::Rejected => self.search.candidate.fill(0),
             Phase::Quench => self.propose(),
             Phase::Guard => self.run_guarded(),
-            Phase::Adopted => self.configuration.copy_from_slice(&self.winner),
+            Phase::Adopted => self.search.candidate.copy_from_slice(&self.winner),
         }
     }
 }

@@ -210,3 +210,42 @@ pub fn convergence(
     curve.resize(evaluations, space.excess(tuner.best()));
     curve
 }
+
+/// The same with a tuner of its own at either end of the message, each seeing only its own choice (`Settings::turn` 0 and 1):
+/// excess of both bests together after each execution.
+pub fn convergence_of_two_ends(
+    space: &Space,
+    settings: &Settings,
+    noise: Noise,
+    executions: usize,
+) -> Vec<f64> {
+    let end = |turn: u8| {
+        let seed = settings.seed.wrapping_mul(2).wrapping_add(u64::from(turn));
+        Tuner::new(
+            &space.choices()[..1],
+            &Settings {
+                seed,
+                turn,
+                ..settings.clone()
+            },
+        )
+    };
+    let mut ends = [end(0), end(1)];
+    let mut random = Random::new(settings.seed ^ 0x5eed);
+    let mut curve = Vec::with_capacity(executions);
+    for _ in 0..executions {
+        let configuration = [ends[0].configuration()[0], ends[1].configuration()[0]];
+        let cost = space.cost(&configuration);
+        for end in &mut ends {
+            if end.wants_sample() {
+                end.observe(Sample {
+                    class: 0,
+                    cost: cost * noise.draw(&mut random),
+                    own: &[],
+                });
+            }
+        }
+        curve.push(space.excess(&[ends[0].best()[0], ends[1].best()[0]]));
+    }
+    curve
+}
