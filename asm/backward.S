@@ -5,7 +5,7 @@
 
     .macro BACKWARD name, width, nt, hint, dist
     LOCAL loop, rest, rest_loop, last
-FUNCTION \name
+FUNCTION \name, \width
     PROLOGUE
     add rsi, rdx
     add rdi, rdx
@@ -48,10 +48,12 @@ END_FUNCTION \name
 
     BACKWARD avx2_back,                32, 0, none, 0
     BACKWARD avx2_back_pft0_512,       32, 0, t0, 512
+    BACKWARD avx2_back_pfw_512,        32, 0, w, 512
     BACKWARD avx2_back_nt,             32, 1, none, 0
 
     BACKWARD avx512_back,              64, 0, none, 0
     BACKWARD avx512_back_pft0_512,     64, 0, t0, 512
+    BACKWARD avx512_back_pfw_512,      64, 0, w, 512
     BACKWARD avx512_back_nt,           64, 1, none, 0
 
     .section .note.GNU-stack, "", @progbits

@@ -6,7 +6,7 @@
 /* Reads one byte of every line of a block, so that many misses are under way at once, then copies it out of L1. */
     .macro BLOCKED name, width, block, nt
     LOCAL outer, touch, inner, rest
-FUNCTION \name
+FUNCTION \name, \width
     PROLOGUE
     ALIGN_FORWARD \width, rdi
     sub rdx, \block
@@ -43,7 +43,7 @@ END_FUNCTION \name
  * prefetch of the destination's, which must not be read: a page that was never written would be mapped twice. */
     .macro PRIMED name, width, nt, hint, dist
     LOCAL page, near, inner, rest
-FUNCTION \name
+FUNCTION \name, \width
     PROLOGUE
     ALIGN_FORWARD \width, rdi
     sub rdx, PAGE_BYTES

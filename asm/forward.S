@@ -5,7 +5,7 @@
 /* reg: rdi or rsi, the pointer that is aligned to 64 bytes. group: bytes that are loaded before they are stored,
  * as many for all widths, so that members of one name differ in nothing but the width. */
     .macro FORWARD name, width, reg, group, nt, alt, hint, dist
-FUNCTION \name
+FUNCTION \name, \width
     PROLOGUE
     ALIGN_FORWARD \width, \reg
     BLOCKS_FORWARD \width, \group, \nt, \alt, \hint, \dist
@@ -28,6 +28,7 @@ END_FUNCTION \name
     FORWARD avx2_alt,                 32, rdi, 256, 0, 1, none, 0
     FORWARD avx2_src,                 32, rsi, 256, 0, 0, none, 0
     FORWARD avx2_g512,                32, rdi, 512, 0, 0, none, 0
+    FORWARD avx2_g512_pfw_512,        32, rdi, 512, 0, 0, w, 512
     FORWARD avx2_pft0_256,            32, rdi, 256, 0, 0, t0, 256
     FORWARD avx2_pft0_512,            32, rdi, 256, 0, 0, t0, 512
     FORWARD avx2_pft0_1024,           32, rdi, 256, 0, 0, t0, 1024
@@ -48,6 +49,7 @@ END_FUNCTION \name
     FORWARD avx512_alt,               64, rdi, 256, 0, 1, none, 0
     FORWARD avx512_src,               64, rsi, 256, 0, 0, none, 0
     FORWARD avx512_g512,              64, rdi, 512, 0, 0, none, 0
+    FORWARD avx512_g512_pfw_512,      64, rdi, 512, 0, 0, w, 512
     FORWARD avx512_pft0_256,          64, rdi, 256, 0, 0, t0, 256
     FORWARD avx512_pft0_512,          64, rdi, 256, 0, 0, t0, 512
     FORWARD avx512_pft0_1024,         64, rdi, 256, 0, 0, t0, 1024

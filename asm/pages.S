@@ -5,7 +5,7 @@
 
     .macro PAGES name, width, pages, nt, hint, dist
     LOCAL group, line, rest
-FUNCTION \name
+FUNCTION \name, \width
     PROLOGUE
     ALIGN_FORWARD \width, rdi
     sub rdx, \pages * PAGE_BYTES

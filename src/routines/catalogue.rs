@@ -42,7 +42,7 @@ const NT: usize = 32 * KIB;
 /// may lower the clock of the core.
 const PAST_WIDTH: usize = 128 * KIB;
 /// The shapes that are tried in both greater widths at every size.
-const BOTH_WIDTHS: [&str; 3] = ["", "-2page", "-nt"];
+const BOTH_WIDTHS: [&str; 2] = ["", "-2page"];
 
 const BASE: Features = Features::NONE;
 const PREFETCHW: Features = Features::PREFETCHW;
@@ -127,6 +127,7 @@ table! {
     copytune_avx2_alt "avx2-alt" AVX2 PLAIN "32-byte moves, load and store by turns";
     copytune_avx2_src "avx2-src" AVX2 PLAIN "32-byte moves, the source aligned";
     copytune_avx2_g512 "avx2-g512" AVX2 GROUPS "32-byte moves, groups of 512 bytes";
+    copytune_avx2_g512_pfw_512 "avx2-g512-pfw-512" AVX2_W NEAR "32-byte moves, groups of 512 bytes, prefetch of the destination for writing 512 bytes ahead";
     copytune_avx2_pft0_256 "avx2-pft0-256" AVX2 NEAR "32-byte moves, prefetch into all levels 256 bytes ahead";
     copytune_avx2_pft0_512 "avx2-pft0-512" AVX2 NEAR "32-byte moves, prefetch into all levels 512 bytes ahead";
     copytune_avx2_pft0_1024 "avx2-pft0-1024" AVX2 NEAR "32-byte moves, prefetch into all levels 1024 bytes ahead";
@@ -144,6 +145,7 @@ table! {
     copytune_avx2_nt_pft0_1024 "avx2-nt-pft0-1024" AVX2 NT "32-byte moves, non-temporal stores, prefetch into all levels 1024 bytes ahead";
     copytune_avx2_back "avx2-back" AVX2 PLAIN "32-byte moves, from the end down";
     copytune_avx2_back_pft0_512 "avx2-back-pft0-512" AVX2 NEAR "32-byte moves, from the end down, prefetch into all levels 512 bytes ahead";
+    copytune_avx2_back_pfw_512 "avx2-back-pfw-512" AVX2_W NEAR "32-byte moves, from the end down, prefetch of the destination for writing 512 bytes ahead";
     copytune_avx2_back_nt "avx2-back-nt" AVX2 NT "32-byte moves, from the end down, non-temporal stores";
     copytune_avx2_2page "avx2-2page" AVX2 PAGES_2 "32-byte moves, two pages interleaved";
     copytune_avx2_4page "avx2-4page" AVX2 PAGES_4 "32-byte moves, four pages interleaved";
@@ -159,6 +161,7 @@ table! {
     copytune_avx512_alt "avx512-alt" AVX512 PLAIN "64-byte moves, load and store by turns";
     copytune_avx512_src "avx512-src" AVX512 PLAIN "64-byte moves, the source aligned";
     copytune_avx512_g512 "avx512-g512" AVX512 GROUPS "64-byte moves, groups of 512 bytes";
+    copytune_avx512_g512_pfw_512 "avx512-g512-pfw-512" AVX512_W NEAR "64-byte moves, groups of 512 bytes, prefetch of the destination for writing 512 bytes ahead";
     copytune_avx512_pft0_256 "avx512-pft0-256" AVX512 NEAR "64-byte moves, prefetch into all levels 256 bytes ahead";
     copytune_avx512_pft0_512 "avx512-pft0-512" AVX512 NEAR "64-byte moves, prefetch into all levels 512 bytes ahead";
     copytune_avx512_pft0_1024 "avx512-pft0-1024" AVX512 NEAR "64-byte moves, prefetch into all levels 1024 bytes ahead";
@@ -176,6 +179,7 @@ table! {
     copytune_avx512_nt_pft0_1024 "avx512-nt-pft0-1024" AVX512 NT "64-byte moves, non-temporal stores, prefetch into all levels 1024 bytes ahead";
     copytune_avx512_back "avx512-back" AVX512 PLAIN "64-byte moves, from the end down";
     copytune_avx512_back_pft0_512 "avx512-back-pft0-512" AVX512 NEAR "64-byte moves, from the end down, prefetch into all levels 512 bytes ahead";
+    copytune_avx512_back_pfw_512 "avx512-back-pfw-512" AVX512_W NEAR "64-byte moves, from the end down, prefetch of the destination for writing 512 bytes ahead";
     copytune_avx512_back_nt "avx512-back-nt" AVX512 NT "64-byte moves, from the end down, non-temporal stores";
     copytune_avx512_2page "avx512-2page" AVX512 PAGES_2 "64-byte moves, two pages interleaved";
     copytune_avx512_4page "avx512-4page" AVX512 PAGES_4 "64-byte moves, four pages interleaved";

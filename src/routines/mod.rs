@@ -27,7 +27,7 @@ pub type RoutineId = u16;
 pub const DEFAULT: RoutineId = 0;
 
 unsafe extern "C" {
-    /// memmove in 600 bytes of SSE2 code that refers to no data and needs no relocation: right for any size,
+    /// memmove in some 600 bytes of SSE2 code that refers to no data and needs no relocation: right for any size,
     /// alignment and overlap, and legal before anything else is (while the dynamic linker relocates).
     ///
     /// # Safety
