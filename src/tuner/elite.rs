@@ -122,12 +122,12 @@ impl Elites {
     }
 
     /// The one to be tested against the default: the best, or where that is the default, the best of the others if
-    /// it may still be better (less than one standard error behind).
+    /// it may still be better (less than two standard errors behind).
     pub fn contender(&self, noise: f64) -> Option<&Elite> {
         let others = 1..self.filled;
         let contender = others.min_by(|&a, &b| self.estimates[a].total_cmp(&self.estimates[b]))?;
         let error = self.errors[contender] * noise.sqrt();
-        (self.estimates[contender] < self.estimates[0] + error).then(|| &self.pool[contender])
+        (self.estimates[contender] < self.estimates[0] + 2.0 * error).then(|| &self.pool[contender])
     }
 
     /// Recomputes the columns of one place.
