@@ -30,7 +30,7 @@ fn stderr(output: &Output) -> String {
 fn key(executable: &str) -> Key {
     Key {
         executable: executable.into(),
-        build: "id:1".into(),
+        build: "1".into(),
         ranks: 70,
         cpu: "Test CPU".into(),
         mpi: "MPICH 4.0.2".into(),
@@ -53,7 +53,7 @@ fn rank_state(saved_at: u64, sites: u64) -> RankState {
                 module: Module {
                     name: "prog".into(),
                     path: "/nowhere/prog".into(),
-                    build: "id:1".into(),
+                    build: "1".into(),
                 },
                 offset,
                 call: "mpi_send_".into(),
@@ -272,7 +272,7 @@ fn call_sites_are_found_in_debug_information_only_while_the_module_is_the_same()
         offset: address + 1,
         ..Site::default()
     };
-    assert_eq!(site.module.build, "id:1234");
+    assert_eq!(site.module.build, "1234");
     let found = Symbols::new().locate(&site);
     assert_eq!(found.to_string(), "answer place.c:2");
     build("0x5678");

@@ -17,7 +17,7 @@ const RUNS: u64 = 3;
 fn key() -> Key {
     Key {
         executable: "many".into(),
-        build: "id:1".into(),
+        build: "1".into(),
         ranks: RANKS,
         cpu: "Test CPU".into(),
         mpi: "Test MPI".into(),

@@ -19,7 +19,10 @@ pub fn share_line(copied: &Copied) -> String {
             "copied in user space, where routines can be chosen",
         ),
         part(copied.kernel, "copied by the kernel"),
-        part(copied.unseen, "not seen"),
+        part(
+            copied.unseen,
+            "not seen (copied by the other side, by inline code or a device)",
+        ),
     ]
     .join(", ")
 }
@@ -32,20 +35,22 @@ pub fn advice(copied: &Copied, mpi: &str) -> Option<String> {
     if total == 0 || reached {
         return None;
     }
-    if copied.kernel < copied.unseen {
+    // Of a message that the kernel copies, one side does it all, and the other sees nothing.
+    if copied.kernel.saturating_mul(10) < total {
         return Some(
             "the messages went through a network or a device, or were copied by code inside the MPI library: no routine can be chosen for them"
                 .to_owned(),
         );
     }
-    let knob = match mpi {
-        m if m.starts_with("Open MPI 4") => {
+    // Both libraries' own texts are met: "Open MPI v4.1.4", "MPICH Version: 4.0.2".
+    let knob = match mpi.strip_prefix("Open MPI ") {
+        Some(version) if version.trim_start_matches('v').starts_with("4.") => {
             "mpirun --mca btl_vader_single_copy_mechanism none (with pml ucx: UCX_RNDV_THRESH=inf)"
         }
-        m if m.starts_with("Open MPI") => {
+        Some(_) => {
             "switching the single copy of Open MPI's smsc framework off (with pml ucx: UCX_RNDV_THRESH=inf)"
         }
-        _ => "UCX_RNDV_THRESH=inf",
+        None => "UCX_RNDV_THRESH=inf",
     };
     Some(format!(
         "the kernel copies the messages, which no routine can change; {knob} makes them copies in user space, which can be faster or slower: compare the program's whole time"
@@ -129,12 +134,17 @@ mod tests {
 
     #[test]
     fn advice_names_the_knob_of_the_library_only_where_it_would_help() {
-        let open_mpi = advice(&copied(0, 1 << 30, 0), "Open MPI 4.1.4").unwrap();
-        assert!(open_mpi.contains("btl_vader_single_copy_mechanism none"));
-        let mpich = advice(&copied(1, 1 << 30, 0), "MPICH 4.0.2").unwrap();
+        for library in ["Open MPI 4.1.4", "Open MPI v4.1.4"] {
+            let open_mpi = advice(&copied(0, 1 << 30, 1 << 30), library).unwrap();
+            assert!(open_mpi.contains("btl_vader_single_copy_mechanism none"));
+        }
+        let later = advice(&copied(0, 1 << 30, 0), "Open MPI v5.0.3").unwrap();
+        assert!(later.contains("smsc") && !later.contains("vader"));
+        let mpich = advice(&copied(1, 1 << 30, 1 << 30), "MPICH Version: 4.0.2").unwrap();
         assert!(mpich.contains("UCX_RNDV_THRESH=inf") && !mpich.contains("vader"));
         let device = advice(&copied(0, 0, 1 << 30), "MPICH 4.0.2").unwrap();
         assert!(!device.contains("UCX_RNDV"));
+        assert_eq!(advice(&copied(0, 0, 5), "MPICH 4.0.2").unwrap(), device);
         assert_eq!(advice(&copied(50, 50, 0), "MPICH 4.0.2"), None);
         assert_eq!(advice(&copied(0, 0, 0), "MPICH 4.0.2"), None);
     }

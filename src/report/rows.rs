@@ -87,7 +87,7 @@ pub struct IntervalRow {
     pub phases: Vec<(Phase, u32)>,
     /// Whether it was adopted on every rank.
     pub adopted: bool,
-    /// Why it was not adopted, each reason once.
+    /// Why the default is used where it is, each reason once.
     pub reasons: Vec<String>,
 }
 
@@ -119,6 +119,7 @@ impl Report {
             copied.add(&rank_state.copied);
             joined.add(rank_state, all);
         }
+        joined.complete_modules(&state.key);
         let (sites, intervals) = joined.rows(symbols);
         Some(Report {
             files: state
@@ -221,6 +222,16 @@ impl Joined {
         place
     }
 
+    /// The executable may have no build id; its identity is then in the key alone.
+    fn complete_modules(&mut self, key: &Key) {
+        for joined in &mut self.sites {
+            let module = &mut joined.site.module;
+            if module.build.is_empty() && module.name == key.executable {
+                module.build.clone_from(&key.build);
+            }
+        }
+    }
+
     fn rows(mut self, symbols: &mut Symbols) -> (Vec<SiteRow>, Vec<IntervalRow>) {
         for interval in &self.intervals {
             let named = interval.nodes.iter().chain(&interval.target);
@@ -294,7 +305,7 @@ fn interval_row(joined: &JoinedInterval, new: &[usize]) -> IntervalRow {
     let extreme = |pick: fn(f64, f64) -> f64| gains.iter().map(|(_, g)| g.mean).reduce(pick);
     let mut reasons: Vec<String> = parts
         .iter()
-        .filter(|p| !p.adopted() && !p.reason.is_empty())
+        .filter(|p| p.phase == Phase::Rejected && !p.reason.is_empty())
         .map(|p| p.reason.clone())
         .collect();
     reasons.sort();

@@ -91,7 +91,7 @@ pub fn executable_name(path: &Path) -> String {
     name.strip_suffix(" (deleted)").unwrap_or(&name).to_owned()
 }
 
-/// Identity of a module's file: `id:` and its GNU build id in hexadecimal, else `xxh3:` and a hash of its content.
+/// Identity of a module's file: its GNU build id in hexadecimal, else `xxh3:` and a hash of its content.
 pub fn build_identity(path: &Path) -> io::Result<String> {
     let file = File::open(path)?;
     if !file.metadata()?.is_file() {
@@ -102,8 +102,7 @@ pub fn build_identity(path: &Path) -> io::Result<String> {
         && let Ok(Some(id)) = object.build_id()
         && !id.is_empty()
     {
-        let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-        return Ok(format!("id:{hex}"));
+        return Ok(id.iter().map(|byte| format!("{byte:02x}")).collect());
     }
     let mut reader = BufReader::with_capacity(1 << 18, File::open(path)?);
     let mut hasher = Xxh3::new();
@@ -181,7 +180,7 @@ mod tests {
         let base = key();
         let mut others = vec![base.clone(); 6];
         others[0].executable = "mg.B".into();
-        others[1].build = "id:00".into();
+        others[1].build = "00".into();
         others[2].ranks = 8;
         others[3].cpu = "Other".into();
         others[4].mpi = "MPICH 4.0.2".into();

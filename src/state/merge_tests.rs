@@ -7,7 +7,7 @@ use crate::state::format::{Copied, Gain, Measure, Module, Phase, Variable};
 pub(crate) fn key() -> Key {
     Key {
         executable: "cg.B".into(),
-        build: "id:abcdef".into(),
+        build: "abcdef".into(),
         ranks: 4,
         cpu: "Test CPU".into(),
         mpi: "Open MPI 4.1.4".into(),
@@ -20,7 +20,7 @@ fn site(offset: u64) -> Site {
         module: Module {
             name: "cg.B".into(),
             path: "/nowhere/cg.B".into(),
-            build: "id:abcdef".into(),
+            build: "abcdef".into(),
         },
         offset,
         call: "MPI_Send".into(),
