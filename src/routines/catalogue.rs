@@ -18,6 +18,10 @@
 //!
 //! `movntdqa` has no part: on ordinary write-back memory it is a plain load (Intel SDM vol. 1, 12.10.3);
 //! a non-temporal load is what `pfnta` stands for. MMX is left out: it has nothing that SSE2 lacks here.
+//!
+//! A new routine is a line in its family under asm/ and a line in `table!` here; tests, `copytune routines` and
+//! the choice by size follow from these. A prefetch may reach past the end of a range: it cannot fault, but one
+//! with the intent to write may take lines from a neighbour.
 
 use super::{CopyFn, DEFAULT, Features, Routine, RoutineId};
 
