@@ -20,6 +20,11 @@ pub fn all(subject: &Subject, seed: u64, progress: &Progress) -> Result<(), Stri
     bench.around_turns()?;
     bench.random_lengths()?;
     differs("in the source's arena", bench.src.bytes(), &bench.pattern)?;
+    differs(
+        "far from any destination",
+        bench.dst.bytes(),
+        &bench.background,
+    )?;
     if subject.overlap {
         bench.overlaps()?;
     }
