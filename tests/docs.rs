@@ -1,0 +1,92 @@
+//! README.md against the program: the variables and the subcommands that it names are those that exist.
+
+use copytune_core::options;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+/// A file of the project.
+fn text(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{} cannot be read: {error}", path.display()))
+}
+
+/// The words of capitals, digits and underscores in `text` that begin with COPYTUNE.
+fn variables_in(text: &str) -> BTreeSet<String> {
+    text.split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'))
+        .filter(|word| *word == "COPYTUNE" || word.starts_with("COPYTUNE_"))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn the_readme_names_every_variable_and_no_other() {
+    let named = variables_in(&text("README.md"));
+    let existing = options::variables()
+        .iter()
+        .map(|variable| variable.name.to_owned())
+        .collect();
+    assert_eq!(named, existing);
+}
+
+#[test]
+fn the_table_of_variables_has_the_defaults_that_hold() {
+    let readme = text("README.md");
+    for variable in options::variables() {
+        let row = format!("| `{}` |", variable.name);
+        let mut rows = readme.lines().filter(|line| line.starts_with(&row));
+        let found = rows.next().unwrap_or_else(|| panic!("no row {row}"));
+        let cells: Vec<&str> = found.trim_matches('|').split('|').map(str::trim).collect();
+        assert_eq!(cells.len(), 3, "{found}");
+        assert_eq!(cells[1].replace('`', ""), variable.default, "{found}");
+        assert_eq!(rows.next(), None, "{} has two rows", variable.name);
+    }
+}
+
+#[test]
+fn the_readme_names_every_subcommand() {
+    let output = Command::new(env!("CARGO_BIN_EXE_copytune"))
+        .arg("--help")
+        .output()
+        .expect("the command starts");
+    let help = String::from_utf8(output.stdout).expect("the help is text");
+    let (_, listed) = help
+        .split_once("\nCommands:\n")
+        .expect("commands are listed");
+    let (listed, _) = listed.split_once("\n\n").expect("the list ends");
+    let subcommands: Vec<&str> = listed
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(subcommands.contains(&"show"), "{help}");
+    let readme = text("README.md");
+    for subcommand in subcommands {
+        let command = format!("copytune {subcommand}");
+        assert!(
+            readme.contains(&command),
+            "README.md does not mention `{command}`"
+        );
+    }
+}
+
+#[test]
+fn every_file_that_a_document_links_to_exists() {
+    for document in [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/architecture.md",
+        "CHANGELOG.md",
+    ] {
+        let text = text(document);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
+        let folder = folder.parent().expect("a document is in a folder");
+        for (at, _) in text.match_indices("](") {
+            let target = text[at + 2..].split(')').next().unwrap_or("");
+            let target = target.split('#').next().unwrap_or("");
+            if !target.is_empty() && !target.contains("://") {
+                assert!(folder.join(target).exists(), "{document} links to {target}");
+            }
+        }
+    }
+}
