@@ -11,13 +11,13 @@ use copytune_core::calls::Role;
 /// `from` is the call's return address, `arguments` its words.
 #[inline(never)]
 pub fn enter(thread: *mut Thread, slot: &'static Slot, from: usize, arguments: &[usize]) -> After {
-    let here = arguments.as_ptr() as usize;
     // SAFETY: `thread` is the calling thread's own block, which no reference is held to.
     let thread = unsafe { &mut *thread };
-    if here < thread.frame || !life::is_live() {
+    if !life::is_live() || is_nested(thread) {
         return After::Nothing;
     }
-    thread.frame = here;
+    thread.frame = thread.stack;
+    thread.caller = from;
     let role = slot.call().role;
     if matches!(role, Role::Init | Role::Finalize | Role::Abort) {
         match role {
@@ -43,6 +43,21 @@ pub fn enter(thread: *mut Thread, slot: &'static Slot, from: usize, arguments: &
         // MPI is not initialised yet, or this library of a kind that is not followed.
         After::Reset
     }
+}
+
+/// Whether the call that a stub has just caught was made inside another one. The outermost one may have been
+/// left by longjmp or an exception; then a later call lies above it, or others have overwritten its return
+/// address.
+#[inline(always)]
+fn is_nested(thread: &Thread) -> bool {
+    /// Further apart, the two calls are not on one stack, or have nothing to do with each other.
+    const FARTHEST: usize = 1 << 20;
+    let distance = thread.frame.wrapping_sub(thread.stack);
+    // SAFETY: at most `FARTHEST` bytes above the stack pointer of this call, in a part of the thread's stack that
+    // was in use when the outermost call was made; it is aligned, as it held a return address.
+    distance != 0
+        && distance < FARTHEST
+        && unsafe { (thread.frame as *const usize).read_volatile() } == thread.caller
 }
 
 /// After the call of the next implementation.

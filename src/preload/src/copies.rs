@@ -170,5 +170,6 @@ fn default_routine(n: usize, from: usize, next: CopyFn) -> CopyFn {
 fn next_memmove() -> CopyFn {
     let next = NEXT_MEMMOVE.load(Ordering::Acquire);
     // SAFETY: null or memmove's address, whose signature CopyFn is; Option<fn> has the null niche.
-    unsafe { core::mem::transmute::<*mut c_void, Option<CopyFn>>(next) }.unwrap_or(copytune_builtin_copy)
+    unsafe { core::mem::transmute::<*mut c_void, Option<CopyFn>>(next) }
+        .unwrap_or(copytune_builtin_copy)
 }

@@ -58,6 +58,7 @@ macro_rules! enter_body {
             "mov rax, qword ptr [rsp]\n",
             "mov qword ptr fs:[r10 + 16], r11\n",
             "mov qword ptr fs:[r10 + 8], rax\n",
+            "mov qword ptr fs:[r10 + 24], rsp\n",
             "jmp {wrapper}",
         )
     };

@@ -15,9 +15,9 @@ global_asm!(
     ".globl copytune_tls",
     ".hidden copytune_tls",
     ".type copytune_tls, @object",
-    ".size copytune_tls, 48",
+    ".size copytune_tls, 64",
     "copytune_tls:",
-    ".zero 48",
+    ".zero 64",
     ".text",
 );
 
@@ -25,6 +25,9 @@ global_asm!(
 pub const RETURN_ADDRESS: usize = 8;
 /// Offset of [`Thread::slot`], for the stubs.
 pub const SLOT: usize = 16;
+
+/// Offset of [`Thread::stack`], for the stubs.
+pub const STACK: usize = 24;
 
 /// One thread's words; all zero in a new thread.
 #[repr(C)]
@@ -35,9 +38,13 @@ pub struct Thread {
     pub return_address: usize,
     /// The stub's slot.
     pub slot: *const Slot,
-    /// Stack position of the outermost MPI call, 0 outside. A nested call lies below it; a call above it means
-    /// that the outermost one was left by longjmp or an exception.
+    /// Where on the stack that return address lies.
+    pub stack: usize,
+    /// The same of the outermost MPI call, 0 outside. A nested call lies below it; a call above it means that
+    /// the outermost one was left by longjmp or an exception.
     pub frame: usize,
+    /// Return address of the outermost MPI call: when it no longer lies at `frame`, that call was left too.
+    pub caller: usize,
     /// The thread's session, null before its first MPI call.
     pub session: *mut Session,
     /// Spare, keeps the size a multiple of 16.
@@ -46,7 +53,8 @@ pub struct Thread {
 
 const _: () = assert!(core::mem::offset_of!(Thread, return_address) == RETURN_ADDRESS);
 const _: () = assert!(core::mem::offset_of!(Thread, slot) == SLOT);
-const _: () = assert!(size_of::<Thread>() == 48);
+const _: () = assert!(core::mem::offset_of!(Thread, stack) == STACK);
+const _: () = assert!(size_of::<Thread>() == 64);
 
 /// The calling thread's words. Valid as long as the thread lives.
 #[inline(always)]
