@@ -2,6 +2,8 @@
 
 .PHONY: help build demo test clean
 
+release := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
+
 help:
 	@echo 'make demo    install what is missing, build, tune a NAS benchmark on 4 ranks, show what was learnt'
 	@echo 'make test    install what is missing, build, run all tests'
@@ -17,11 +19,12 @@ demo:
 	$(MAKE) -C nas-bench cg CLASS=A MPI=openmpi
 	.ci/demo
 
-# The build comes first: `cargo test` builds the command, but not the preload library of another package.
+# The tests of whole programs take the release build; the test binaries themselves come without its
+# link-time optimisation, which would be done once for each of them, and with the checks of the dev profile.
 test:
 	.ci/deps test
 	cargo build --release
-	cargo test --release
+	COPYTUNE_TEST_BUILD=$(release) cargo test
 
 clean:
 	cargo clean

@@ -33,6 +33,7 @@ programs! { BOTH =>
     datatypes: 2,
     intercommunicator: 4,
     errors: 2,
+    jump: 2,
     threads: 2,
     threads_shared: 2,
     memory_reuse: 2,

@@ -48,15 +48,12 @@ pub fn find_command(name: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// The preload library that belongs to this build, or the one that `COPYTUNE_TEST_SHIM` names.
+/// The preload library under test.
 ///
 /// # Panics
 /// When it has not been built: `cargo test` builds the command but not a cdylib of another package.
 pub fn shim() -> PathBuf {
-    let path = match std::env::var_os("COPYTUNE_TEST_SHIM") {
-        Some(path) => PathBuf::from(path),
-        None => command().with_file_name("libcopytune.so"),
-    };
+    let path = command().with_file_name("libcopytune.so");
     assert!(
         path.is_file(),
         "{} is missing; run `cargo build` with the same profile first, as `make test` does",
@@ -65,9 +62,13 @@ pub fn shim() -> PathBuf {
     path
 }
 
-/// The copytune command of this build.
+/// The copytune command under test: that of the directory that `COPYTUNE_TEST_BUILD` names, else of this
+/// build.
 pub fn command() -> PathBuf {
-    PathBuf::from(env!("CARGO_BIN_EXE_copytune"))
+    match std::env::var_os("COPYTUNE_TEST_BUILD") {
+        Some(build) => PathBuf::from(build).join("copytune"),
+        None => PathBuf::from(env!("CARGO_BIN_EXE_copytune")),
+    }
 }
 
 /// The directory of the test programs' sources.
