@@ -35,6 +35,7 @@ macro_rules! subcommands {
 subcommands! {
     Show => show,
     Routines => routines,
+    Bench => bench,
     Env => env,
 }
 

@@ -1,0 +1,177 @@
+//! `copytune bench`: the one way to measure.
+//!
+//! A benchmark is one file with a `static` of type [`Benchmark`] and one line in [`BENCHMARKS`]; its targets stand in
+//! [`targets`]. It runs programs through [`mpi::Job`], reports its steps to [`Progress`], and gives back tables and figures.
+
+pub mod callgrind;
+pub mod machine;
+pub mod mpi;
+mod overhead;
+pub mod programs;
+mod progress;
+pub mod table;
+pub mod targets;
+
+pub use progress::Progress;
+
+use crate::stats::Interval;
+use machine::Machine;
+use mpi::{FAMILIES, Library};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::path::PathBuf;
+use table::Table;
+use targets::{Target, Unit};
+
+/// Version of the meaning of the JSON that `--json` writes. Fields may be added without a new one.
+const SCHEMA: u32 = 1;
+
+/// One benchmark.
+pub struct Benchmark {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// One line for the list.
+    pub about: &'static str,
+    /// Measures. The sentence of an error says what, where, and what to do.
+    run: fn(&Setting) -> Result<Findings, String>,
+}
+
+/// All benchmarks.
+pub static BENCHMARKS: &[&Benchmark] = &[&overhead::OVERHEAD];
+
+/// What a benchmark runs with.
+#[derive(Debug)]
+pub struct Setting {
+    /// The preload library.
+    pub shim: PathBuf,
+    /// The MPI libraries, at least one.
+    pub libraries: Vec<Library>,
+    /// Bounded to some 40 s on two cores.
+    pub quick: bool,
+    /// Where compiled programs are kept.
+    pub cache: PathBuf,
+    /// For everything else; gone when the benchmark ends.
+    pub scratch: PathBuf,
+}
+
+/// What a benchmark found.
+#[derive(Debug, Default, Serialize)]
+pub struct Findings {
+    /// For people.
+    #[serde(skip)]
+    pub tables: Vec<Table>,
+    /// What a reader should know that no table says.
+    pub notes: Vec<String>,
+    /// To be held against the targets.
+    pub figures: Vec<Figure>,
+    /// Everything measured, for programs.
+    pub data: serde_json::Value,
+}
+
+/// A measured value of a target.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// The target.
+    pub target: &'static Target,
+    /// Which of its figures: the MPI library, and what else there is.
+    pub of: String,
+    /// The value, in the unit of the target's bound.
+    pub value: f64,
+    /// Its 95 % interval, where it is an estimate.
+    pub interval: Option<Interval>,
+}
+
+impl Figure {
+    /// Whether the target is met.
+    pub fn met(&self) -> bool {
+        self.target.bound.met(self)
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Target { name, bound, .. } = self.target;
+        let unit = bound.unit();
+        write!(out, "target {name}.{}: ", self.of)?;
+        match unit {
+            Unit::Instructions => write!(out, "{:.0}{unit}", self.value)?,
+            Unit::Percent => write!(out, "{:+.2}{unit}", self.value)?,
+        }
+        if let Some(interval) = self.interval {
+            write!(out, " ({:+.2} to {:+.2})", interval.low, interval.high)?;
+        }
+        let verdict = if self.met() { "met" } else { "short" };
+        write!(out, " (wants {bound}): {verdict}")
+    }
+}
+
+impl Serialize for Figure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Figure", 7)?;
+        fields.serialize_field("target", self.target.name)?;
+        fields.serialize_field("of", &self.of)?;
+        fields.serialize_field("value", &self.value)?;
+        fields.serialize_field("interval", &self.interval)?;
+        fields.serialize_field("wants", &self.target.bound.to_string())?;
+        fields.serialize_field("reason", self.target.reason)?;
+        fields.serialize_field("met", &self.met())?;
+        fields.end()
+    }
+}
+
+/// A benchmark's result, with all that is needed to judge it.
+#[derive(Debug, Serialize)]
+pub struct Results {
+    schema: u32,
+    benchmark: &'static str,
+    version: &'static str,
+    quick: bool,
+    shim: PathBuf,
+    /// Where it was measured.
+    pub machine: Machine,
+    libraries: Vec<Library>,
+    /// What was found.
+    #[serde(flatten)]
+    pub findings: Findings,
+}
+
+/// The MPI libraries that are installed, and a sentence for each that is missing.
+///
+/// # Errors
+/// None is installed.
+pub fn libraries() -> Result<(Vec<Library>, Vec<String>), String> {
+    let mut found = Vec::new();
+    let mut missing = Vec::new();
+    for family in FAMILIES {
+        match Library::find(family) {
+            Ok(library) => found.push(library),
+            Err(sentence) => missing.push(sentence),
+        }
+    }
+    if found.is_empty() {
+        return Err(missing.join("; "));
+    }
+    Ok((found, missing))
+}
+
+impl Benchmark {
+    /// Measures.
+    ///
+    /// # Errors
+    /// A program cannot be compiled or run, or gives what cannot be used: one sentence.
+    pub fn measure(&self, setting: &Setting) -> Result<Results, String> {
+        let machine = Machine::detect();
+        let findings = (self.run)(setting)?;
+        Ok(Results {
+            schema: SCHEMA,
+            benchmark: self.name,
+            version: env!("CARGO_PKG_VERSION"),
+            quick: setting.quick,
+            shim: setting.shim.clone(),
+            machine,
+            libraries: setting.libraries.clone(),
+            findings,
+        })
+    }
+}

@@ -1,0 +1,184 @@
+/* What copytune's hooks cost, in windows that callgrind counts: one process that talks to itself.
+
+   Start it under `valgrind --tool=callgrind --collect-atstart=no`. Each window ends with a dump that bears its
+   name; standard output gives one line `WINDOW UNITS` for each, in the order of the dumps. A window's
+   unit is one copy or one MPI call.
+
+   usage: overhead WINDOW...   (all windows of the command line, in their order) */
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <valgrind/callgrind.h>
+
+enum {
+    LARGE = 16 * 1024,
+    /* Executions before a window opens: enough to find the loop, watch it and learn what the default costs, and
+       few enough that one message's exploration (some 60 executions at least) goes on through the window. */
+    EXPLORATION_BEFORE = 24,
+    EXPLORATION = 16,
+    /* Loops of one message each, told apart by the message's size. */
+    EXPLORED_LOOPS = 24,
+    /* Enough to decide: exploration, and the guard's whole budget. */
+    DECISION = 3000,
+};
+
+static char from[4 * LARGE], to[4 * LARGE];
+
+/* What a window runs is the same code as what runs before it, so that the call sites are the same. */
+#define NOINLINE __attribute__((noinline, noclone)) static
+
+/* The address hides from the compiler what it could inline. */
+static void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+static void *(*volatile move)(void *, const void *, size_t) = memmove;
+
+static void toggle(void) { CALLGRIND_TOGGLE_COLLECT; }
+
+static void close_window(const char *name, long units)
+{
+    CALLGRIND_DUMP_STATS_AT(name);
+    printf("%s %ld\n", name, units);
+}
+
+NOINLINE void copies(void *(*function)(void *, const void *, size_t), size_t bytes, long times)
+{
+    for (long i = 0; i < times; i++)
+        function(to, from, bytes);
+}
+
+static void copy_window(const char *name, void *(*function)(void *, const void *, size_t), size_t bytes)
+{
+    const long times = 1000;
+    copies(function, bytes, 10);
+    toggle();
+    copies(function, bytes, times);
+    toggle();
+    close_window(name, times);
+}
+
+/* One call site for all: messages are told apart by their size. */
+NOINLINE void sendrecv(int bytes)
+{
+    MPI_Sendrecv(from, bytes, MPI_BYTE, 0, 1, to, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+NOINLINE void sendrecvs(int bytes, long times)
+{
+    for (long i = 0; i < times; i++)
+        sendrecv(bytes);
+}
+
+NOINLINE void probes(long times)
+{
+    int flag;
+    for (long i = 0; i < times; i++)
+        MPI_Iprobe(0, 9, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
+NOINLINE void nonblocking(long times)
+{
+    for (long i = 0; i < times; i++) {
+        MPI_Request request;
+        MPI_Irecv(to, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &request);
+        MPI_Send(from, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+static void settled_window(const char *name, int bytes, long before)
+{
+    const long times = 1024;
+    sendrecvs(bytes, before);
+    toggle();
+    sendrecvs(bytes, times);
+    toggle();
+    close_window(name, times);
+}
+
+static void probe_window(const char *name)
+{
+    const long times = 1024;
+    probes(times);
+    toggle();
+    probes(times);
+    toggle();
+    close_window(name, times);
+}
+
+static void nonblocking_window(const char *name)
+{
+    const long times = 1024;
+    nonblocking(times);
+    toggle();
+    nonblocking(times);
+    toggle();
+    close_window(name, 3 * times);
+}
+
+/* Every call ends an interval of one message, and begins the next. */
+static void exploration_window(const char *name)
+{
+    for (int loop = 0; loop < EXPLORED_LOOPS; loop++) {
+        int bytes = LARGE + 64 * loop;
+        sendrecvs(bytes, EXPLORATION_BEFORE);
+        toggle();
+        sendrecvs(bytes, EXPLORATION);
+        toggle();
+    }
+    close_window(name, EXPLORATION * EXPLORED_LOOPS);
+}
+
+/* An interval of four messages; the windows hold only the first call, which ends it and begins the next. */
+static void exploration_of_four_window(const char *name)
+{
+    const long times = 48;
+    const int bytes = 2 * LARGE;
+    for (long i = 0; i < EXPLORATION_BEFORE + times; i++) {
+        bool counted = i >= EXPLORATION_BEFORE;
+        if (counted)
+            toggle();
+        sendrecv(bytes);
+        if (counted)
+            toggle();
+        for (int other = 1; other < 4; other++)
+            sendrecv(bytes + 16 * other);
+    }
+    close_window(name, times);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    memset(from, 1, sizeof from);
+    memset(to, 2, sizeof to);
+    for (int i = 1; i < argc; i++) {
+        const char *name = argv[i];
+        if (strcmp(name, "memcpy-small") == 0)
+            copy_window(name, copy, 64);
+        else if (strcmp(name, "memcpy-large") == 0)
+            copy_window(name, copy, LARGE);
+        else if (strcmp(name, "memmove-small") == 0)
+            copy_window(name, move, 64);
+        else if (strcmp(name, "memmove-large") == 0)
+            copy_window(name, move, LARGE);
+        else if (strcmp(name, "sendrecv-empty") == 0)
+            settled_window(name, 0, 1024);
+        else if (strcmp(name, "iprobe") == 0)
+            probe_window(name);
+        else if (strcmp(name, "nonblocking-empty") == 0)
+            nonblocking_window(name);
+        else if (strcmp(name, "sendrecv-decided") == 0)
+            settled_window(name, LARGE, DECISION);
+        else if (strcmp(name, "exploration") == 0)
+            exploration_window(name);
+        else if (strcmp(name, "exploration-of-four") == 0)
+            exploration_of_four_window(name);
+        else {
+            fprintf(stderr, "overhead: no window is called %s\n", name);
+            MPI_Abort(MPI_COMM_WORLD, 2);
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}

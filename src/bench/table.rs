@@ -1,0 +1,70 @@
+//! Plain tables: a title, columns, rows; the first column is text, the others are numbers.
+
+use std::fmt;
+
+/// A table.
+#[derive(Debug, Default, Clone)]
+pub struct Table {
+    /// Says what the rows are, and the numbers' units.
+    pub title: String,
+    /// The columns' heads.
+    pub heads: Vec<String>,
+    /// As many cells as heads in each.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(title: impl Into<String>, heads: &[&str]) -> Table {
+        Table {
+            title: title.into(),
+            heads: heads.iter().map(|head| (*head).to_owned()).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row.
+    pub fn row<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = || std::iter::once(&self.heads).chain(&self.rows);
+        let width = |column: usize| {
+            lines()
+                .filter_map(|line| line.get(column))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.heads.len()).map(width).collect();
+        writeln!(out, "{}", self.title)?;
+        for line in lines() {
+            let mut text = String::from(" ");
+            for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
+                text.push_str(&match column {
+                    0 => format!(" {cell:width$}"),
+                    _ => format!("  {cell:>width$}"),
+                });
+            }
+            writeln!(out, "{}", text.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_at_the_right() {
+        let mut table = Table::new("Times, µs", &["size", "default", "tuned"]);
+        table.row(["4 KiB", "1.5", "1"]);
+        table.row(["16 KiB", "10", "9.25"]);
+        let lines = "Times, µs\n  size    default  tuned\n  4 KiB       1.5      1\n  16 KiB       10   9.25\n";
+        assert_eq!(table.to_string(), lines);
+    }
+}

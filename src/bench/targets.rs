@@ -1,0 +1,128 @@
+//! What copytune must reach, and why: the one table of targets.
+
+use super::Figure;
+use std::fmt;
+
+/// When a figure meets a target.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound {
+    /// The figure itself is at most this.
+    AtMost(f64, Unit),
+    /// The lower end of its 95 % interval is at most 0: no slowing down can be shown.
+    NotSlower,
+}
+
+/// What a figure counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Instructions that the processor retires, as callgrind counts them.
+    Instructions,
+    /// A hundredth of what it is compared with.
+    Percent,
+}
+
+/// One target.
+#[derive(Debug)]
+pub struct Target {
+    /// Name, the same in every version; the figure's own name may follow after a dot.
+    pub name: &'static str,
+    /// What must hold.
+    pub bound: Bound,
+    /// Why this bound.
+    pub reason: &'static str,
+}
+
+/// Hooked memcpy and memmove against libc's alone.
+pub static COPY: Target = Target {
+    name: "overhead-copy",
+    bound: Bound::AtMost(12.0, Unit::Instructions),
+    reason: "every copy of the program passes the hook; a compare and two jumps are some 2 ns, which no program notices",
+};
+
+/// A call whose site is not being tuned.
+pub static CALL: Target = Target {
+    name: "overhead-call",
+    bound: Bound::AtMost(250.0, Unit::Instructions),
+    reason: "some 60 ns where the fastest message between processes takes 300 ns at least",
+};
+
+/// A call that ends an interval, evaluates it and draws the next configuration.
+pub static STEP: Target = Target {
+    name: "overhead-step",
+    bound: Bound::AtMost(900.0, Unit::Instructions),
+    reason: "about 0.25 µs, a quarter of the best that the source reports for a quenching step (1.0 to 2.17 µs)",
+};
+
+impl Bound {
+    /// Whether `figure` meets it; a figure without the interval that the bound needs does not.
+    pub fn met(self, figure: &Figure) -> bool {
+        match self {
+            Bound::AtMost(limit, _) => figure.value <= limit,
+            Bound::NotSlower => figure.interval.is_some_and(|interval| interval.low <= 0.0),
+        }
+    }
+
+    /// What its figures count.
+    pub fn unit(self) -> Unit {
+        match self {
+            Bound::AtMost(_, unit) => unit,
+            Bound::NotSlower => Unit::Percent,
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::AtMost(limit, unit) => write!(out, "at most {limit}{unit}"),
+            Bound::NotSlower => out.write_str("95 % interval not above 0"),
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Unit::Instructions => " instructions",
+            Unit::Percent => " %",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Interval;
+
+    fn figure(value: f64, interval: Option<(f64, f64)>) -> Figure {
+        Figure {
+            target: &COPY,
+            of: String::new(),
+            value,
+            interval: interval.map(|(low, high)| Interval {
+                estimate: value,
+                low,
+                high,
+            }),
+        }
+    }
+
+    #[test]
+    fn a_limit_is_met_up_to_itself() {
+        let bound = Bound::AtMost(12.0, Unit::Instructions);
+        assert!(bound.met(&figure(12.0, None)));
+        assert!(!bound.met(&figure(12.1, None)));
+        assert!(!bound.met(&figure(f64::NAN, None)));
+    }
+
+    #[test]
+    fn only_an_interval_above_zero_shows_that_it_is_slower() {
+        assert!(Bound::NotSlower.met(&figure(1.0, Some((-0.5, 2.5)))));
+        assert!(Bound::NotSlower.met(&figure(-3.0, Some((-4.0, -2.0)))));
+        assert!(!Bound::NotSlower.met(&figure(1.0, Some((0.1, 1.9)))));
+        assert!(
+            !Bound::NotSlower.met(&figure(-1.0, None)),
+            "nothing is known"
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! `copytune bench`: measures.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use copytune_core::bench::{self, BENCHMARKS, Benchmark, Results, Setting, programs};
+
+use super::Outcome;
+
+/// Measure what copytune costs and gains, and hold it against its targets
+///
+/// Times are compared in one run, by turns, with 95 % intervals. The last lines say for each target whether it is met.
+#[derive(Parser)]
+#[command(after_help = list())]
+pub struct Args {
+    /// Which benchmark; see below
+    #[arg(value_parser = benchmark, value_name = "NAME")]
+    name: &'static Benchmark,
+    /// At most about 40 s on two cores, with wider intervals
+    #[arg(long)]
+    quick: bool,
+    /// Exit with status 1 when a target is not met
+    #[arg(long)]
+    check: bool,
+    /// Write everything that was measured, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Only the MPI library of that name: openmpi or mpich [default: those that are installed]
+    #[arg(long, value_name = "NAME", value_parser = ["openmpi", "mpich"])]
+    mpi: Option<String>,
+    /// The preload library [default: $COPYTUNE_LIB, else libcopytune.so beside this command]
+    #[arg(long, value_name = "FILE")]
+    lib: Option<PathBuf>,
+}
+
+impl Args {
+    /// Runs one benchmark and prints what it found.
+    pub fn run(self) -> Outcome {
+        let (mut libraries, missing) = bench::libraries()?;
+        match &self.mpi {
+            Some(wanted) => {
+                libraries.retain(|library| library.family.key() == wanted);
+                if libraries.is_empty() {
+                    return Err(missing.join("; ").into());
+                }
+            }
+            None => missing
+                .iter()
+                .for_each(|line| eprintln!("copytune: {line}")),
+        }
+        if let Some(file) = &self.json {
+            writable(file)?;
+        }
+        let scratch = tempfile::Builder::new()
+            .prefix("copytune-bench-")
+            .tempdir()
+            .map_err(|error| format!("no temporary directory: {error}; set TMPDIR to one"))?;
+        let setting = Setting {
+            shim: shim(self.lib.as_deref())?,
+            libraries,
+            quick: self.quick,
+            cache: programs::cache_dir(),
+            scratch: scratch.path().to_owned(),
+        };
+        let results = self.name.measure(&setting)?;
+        print(&results);
+        if let Some(file) = &self.json {
+            let text = serde_json::to_string_pretty(&results)?;
+            std::fs::write(file, text + "\n").map_err(|error| cannot_write(file, &error))?;
+        }
+        let short = results.findings.figures.iter().any(|figure| !figure.met());
+        Ok(ExitCode::from(u8::from(self.check && short)))
+    }
+}
+
+fn benchmark(name: &str) -> Result<&'static Benchmark, String> {
+    let found = BENCHMARKS.iter().find(|benchmark| benchmark.name == name);
+    found.copied().ok_or_else(|| {
+        let names: Vec<&str> = BENCHMARKS.iter().map(|b| b.name).collect();
+        format!("there is {}", names.join(", "))
+    })
+}
+
+fn list() -> String {
+    let mut text = String::from("Benchmarks:\n");
+    for Benchmark { name, about, .. } in BENCHMARKS {
+        text.push_str(&format!("  {name:12} {about}\n"));
+    }
+    text
+}
+
+fn print(results: &Results) {
+    println!("{}", results.machine.line());
+    for table in &results.findings.tables {
+        println!("\n{table}");
+    }
+    for note in &results.findings.notes {
+        println!("{note}");
+    }
+    for figure in &results.findings.figures {
+        println!("{figure}");
+    }
+}
+
+/// The preload library's path, absolute.
+fn shim(given: Option<&Path>) -> Result<PathBuf, String> {
+    let path = match given {
+        Some(path) => path.to_owned(),
+        None => match std::env::var_os("COPYTUNE_LIB").filter(|value| !value.is_empty()) {
+            Some(path) => PathBuf::from(path),
+            None => std::env::current_exe()
+                .map_err(|error| format!("this command cannot find itself: {error}; use --lib"))?
+                .with_file_name("libcopytune.so"),
+        },
+    };
+    path.canonicalize().map_err(|error| {
+        format!(
+            "{}: {error}; name the preload library with --lib or COPYTUNE_LIB",
+            path.display()
+        )
+    })
+}
+
+/// Fails before the measurement rather than after it.
+fn writable(file: &Path) -> Result<(), String> {
+    std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(file)
+        .map(drop)
+        .map_err(|error| cannot_write(file, &error))
+}
+
+fn cannot_write(file: &Path, error: &std::io::Error) -> String {
+    format!("{} cannot be written: {error}", file.display())
+}
