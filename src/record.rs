@@ -162,7 +162,7 @@ impl Record {
                 module: Module {
                     name: site::file_name(&signature.module).to_string(),
                     path: signature.module.clone(),
-                    build: signature.build_id.clone(),
+                    build: signature.build.clone(),
                 },
                 offset: signature.offset,
                 call: signature.call.to_string(),

@@ -31,8 +31,8 @@ impl Key {
 pub struct Signature {
     /// Path of the executable or shared library that contains the call.
     pub module: String,
-    /// Its build id in hexadecimal, empty where it has none.
-    pub build_id: String,
+    /// What tells one build of it from another, empty where unknown.
+    pub build: String,
     /// Return address relative to the module's load address.
     pub offset: u64,
     /// The symbol that was called, as it is spelled in the binding.
@@ -46,7 +46,7 @@ impl Signature {
     pub fn identity(&self) -> u64 {
         identity(
             file_name(&self.module),
-            &self.build_id,
+            &self.build,
             self.offset,
             self.call,
             self.bytes,
@@ -61,10 +61,10 @@ pub fn file_name(path: &str) -> &str {
 
 /// [`Signature::identity`] from its parts. The directory of the module does not count: installing a program elsewhere
 /// does not change it.
-pub fn identity(module: &str, build_id: &str, offset: u64, call: &str, bytes: u64) -> u64 {
+pub fn identity(module: &str, build: &str, offset: u64, call: &str, bytes: u64) -> u64 {
     let mut hash = Fnv::default();
     hash.write(module.as_bytes());
-    hash.write(build_id.as_bytes());
+    hash.write(build.as_bytes());
     hash.write(&offset.to_le_bytes());
     hash.write(call.as_bytes());
     hash.write(&bytes.to_le_bytes());
@@ -242,7 +242,7 @@ mod tests {
     fn identity_tells_every_field_apart() {
         let base = Signature {
             module: "/a/prog".into(),
-            build_id: "00ff".into(),
+            build: "00ff".into(),
             offset: 16,
             call: "MPI_Send",
             bytes: 8,
@@ -258,7 +258,7 @@ mod tests {
                 ..base.clone()
             },
             Signature {
-                build_id: "00fe".into(),
+                build: "00fe".into(),
                 ..base.clone()
             },
             Signature {

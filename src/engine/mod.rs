@@ -85,6 +85,8 @@ pub struct Engine {
     tracker: Tracker,
     nodes: Vec<Node>,
     intervals: Vec<Interval>,
+    /// The intervals that hold nodes.
+    live: Vec<IntervalId>,
     /// When the present execution began, if it is timed.
     started: Option<u64>,
     knowledge: Knowledge,
@@ -98,6 +100,7 @@ impl Engine {
             tracker: Tracker::new(),
             nodes: Vec::new(),
             intervals: Vec::new(),
+            live: Vec::new(),
             started: None,
             knowledge,
         }
@@ -245,11 +248,12 @@ impl Engine {
     #[cold]
     fn repartition(&mut self) {
         self.started = None;
-        for id in 0..self.intervals.len() as IntervalId {
+        for id in std::mem::take(&mut self.live) {
             if self.tracker.retired(id) {
                 self.retire(id);
             }
         }
+        self.live.extend_from_slice(self.tracker.live());
         let new = self.intervals.len() as IntervalId..self.tracker.intervals() as IntervalId;
         for id in new {
             let mut interval = Interval::new(self.config.mode == Mode::Profile);

@@ -3,14 +3,17 @@
 
 use crate::clock::Ticks;
 use crate::messages::{self, Datatypes, Message};
+use crate::modules::{self, Module};
 use crate::ranges::{Active, Board, NOBODY, Owner, Ranges, Spans};
 use crate::stubs::Slot;
-use crate::{life, modules, ucx};
+use crate::{life, ucx};
 use copytune_core::calls::{Binding, Completion, Finish, Role};
 use copytune_core::engine::{Engine, NodeInfo};
 use copytune_core::flow::NodeId;
 use copytune_core::site::{Key, Signature, Sites};
+use copytune_core::state;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::path::Path;
 
 /// What remains to be done after a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub struct Session {
     sites: Sites,
     /// By node: what identifies its site across runs; `None` for calls made by the MPI library itself.
     signatures: Vec<Option<Signature>>,
+    /// Path and build of the modules that hold sites.
+    builds: Vec<(String, String)>,
     datatypes: Datatypes,
     ranges: Ranges,
     active: Active,
@@ -72,6 +77,7 @@ pub fn create() -> *mut Session {
         engine,
         sites: Sites::default(),
         signatures: Vec::new(),
+        builds: Vec::new(),
         datatypes: Datatypes::new(library),
         ranges: Ranges::new(board),
         active: Active {
@@ -324,8 +330,8 @@ impl Session {
             .filter(|module| !modules::is_mpi(&module.path))
             .map(|module| Signature {
                 offset: key.from.wrapping_sub(module.base) as u64,
+                build: self.build(&module),
                 module: module.path,
-                build_id: module.build_id,
                 call: slot.name.to_str().unwrap_or(slot.call().name),
                 bytes: key.bytes,
             });
@@ -340,6 +346,19 @@ impl Session {
         });
         self.signatures.push(signature);
         Some(node)
+    }
+
+    /// What identifies the module's file, as [`state::build_identity`] writes it; a file without a build id is read once.
+    fn build(&mut self, module: &Module) -> String {
+        if let Some((_, build)) = self.builds.iter().find(|(path, _)| *path == module.path) {
+            return build.clone();
+        }
+        let build = match module.build_id.as_str() {
+            "" => state::build_identity(Path::new(&module.path)).unwrap_or_default(),
+            id => id.to_string(),
+        };
+        self.builds.push((module.path.clone(), build.clone()));
+        build
     }
 
     /// The request handle in entry `index` of the array at `address`.
