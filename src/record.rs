@@ -220,7 +220,10 @@ impl Record {
             .map(|&node| {
                 let variable = interval.variables.iter().position(|v| v.node == node)?;
                 let tuner = interval.tuner.as_ref()?;
-                let choice = usize::from(*tuner.best().get(variable)?);
+                let choice = match tuner.phase() {
+                    Phase::Rejected => 0,
+                    _ => usize::from(*tuner.best().get(variable)?),
+                };
                 let routine = *interval.variables[variable].choices.get(choice)?;
                 Some(routine_name(routine))
             })

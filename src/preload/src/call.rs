@@ -18,9 +18,8 @@ pub fn enter(thread: *mut Thread, slot: &'static Slot, from: usize, arguments: &
     }
     thread.frame = thread.stack;
     thread.caller = from;
-    let role = slot.call().role;
-    if matches!(role, Role::Init | Role::Finalize | Role::Abort) {
-        match role {
+    if slot.is_life_cycle {
+        match slot.call.role {
             Role::Finalize => life::finalising(),
             Role::Abort => life::aborting(),
             _ => {}
@@ -61,21 +60,27 @@ fn is_nested(thread: &Thread) -> bool {
 }
 
 /// After the call of the next implementation.
-#[inline(never)]
+#[inline(always)]
 pub fn leave(thread: *mut Thread, slot: &'static Slot, arguments: &[usize], after: After) {
     // SAFETY: as in `enter`.
     let thread = unsafe { &mut *thread };
     thread.active = core::ptr::null_mut();
     thread.frame = 0;
     if after == After::Work {
-        match slot.call().role {
-            Role::Init => life::initialised(slot),
-            Role::Finalize => life::finalised(),
-            Role::Abort => {}
-            _ => {
-                if let Some(session) = session_of(thread) {
-                    life::guarded(|| session.leave(slot, arguments));
-                }
+        look_back(thread, slot, arguments);
+    }
+}
+
+/// What a call has done: the operation that it began, those that it ended, the library that it started.
+#[inline(never)]
+fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: &[usize]) {
+    match slot.call.role {
+        Role::Init => life::initialised(slot),
+        Role::Finalize => life::finalised(),
+        Role::Abort => {}
+        _ => {
+            if let Some(session) = session_of(thread) {
+                life::guarded(|| session.leave(slot, arguments));
             }
         }
     }

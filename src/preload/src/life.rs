@@ -91,7 +91,7 @@ pub fn initialised(slot: &Slot) {
     if STATE.load(Ordering::Relaxed) != DORMANT {
         return;
     }
-    let session_only = slot.call().name == "MPI_Session_init";
+    let session_only = slot.call.name == "MPI_Session_init";
     if !session_only && !world_exists() {
         // It failed, and returned.
         return;

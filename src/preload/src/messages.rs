@@ -69,13 +69,18 @@ impl Datatypes {
     }
 
     /// One end of the message of a call with these arguments.
-    #[inline]
+    #[inline(always)]
     pub fn message(&mut self, data: Data, binding: Binding, arguments: &[usize]) -> Message {
         let count = integer(arguments, data.count, binding);
         if count <= 0 {
             // An empty message may come with any datatype, the null handle included: asking would be an error.
             return Message::default();
         }
+        self.filled(count, data, binding, arguments)
+    }
+
+    #[inline]
+    fn filled(&mut self, count: i64, data: Data, binding: Binding, arguments: &[usize]) -> Message {
         let Some(layout) = self.layout(arguments, data.datatype, binding) else {
             return Message::default();
         };

@@ -139,7 +139,7 @@ pub fn for_each(mut visit: impl FnMut(&Engine, &[Option<Signature>])) {
 
 impl Session {
     /// Before a call. Returns what copies inside it are to be matched with (null: nothing), and what is to follow.
-    #[inline]
+    #[inline(always)]
     pub fn enter(
         &mut self,
         slot: &'static Slot,
@@ -161,14 +161,14 @@ impl Session {
         result
     }
 
-    #[inline]
+    #[inline(always)]
     fn follow(
         &mut self,
         slot: &'static Slot,
         from: usize,
         arguments: &[usize],
     ) -> (*mut Active, After) {
-        let role = slot.call().role;
+        let role = slot.call.role;
         let mut spans = Spans::default();
         let mut after = After::Reset;
         let bytes = match role {
@@ -214,23 +214,24 @@ impl Session {
         let matters = state.observe || state.routine.is_some();
         match role {
             Role::Transfer { completion, .. } => {
-                self.present = Present {
-                    owner,
-                    spans,
-                    bytes,
-                    chain: 0,
+                let follows = match completion {
+                    Completion::Blocking => false,
+                    Completion::Request(_) => matters && bytes > 0,
+                    Completion::Persistent(_) => true,
                 };
-                match completion {
-                    Completion::Blocking => {}
-                    Completion::Request(_) if matters && bytes > 0 => after = After::Work,
-                    Completion::Request(_) => {}
-                    Completion::Persistent(_) => {
-                        after = After::Work;
-                        spans = Spans::default();
-                    }
+                if follows {
+                    after = After::Work;
+                    self.present = Present {
+                        owner,
+                        spans,
+                        bytes,
+                        chain: 0,
+                    };
                 }
-                self.active = Active { spans, owner };
-                (self.matched(matters), after)
+                let now = !matches!(completion, Completion::Persistent(_)) && matters;
+                self.active.spans = if now { spans } else { Spans::default() };
+                self.active.owner = owner;
+                (self.matched(now), after)
             }
             Role::Start | Role::StartAll => {
                 self.before_start(slot, arguments, owner);
@@ -256,7 +257,7 @@ impl Session {
 
     /// After a call for which `enter` answered [`After::Work`].
     pub fn leave(&mut self, slot: &'static Slot, arguments: &[usize]) {
-        match slot.call().role {
+        match slot.call.role {
             Role::Transfer { completion, .. } => {
                 let (position, persistent) = match completion {
                     Completion::Request(position) => (position, false),
@@ -332,13 +333,13 @@ impl Session {
                 offset: key.from.wrapping_sub(module.base) as u64,
                 build: self.build(&module),
                 module: module.path,
-                call: slot.name.to_str().unwrap_or(slot.call().name),
+                call: slot.name.to_str().unwrap_or(slot.call.name),
                 bytes: key.bytes,
             });
         self.engine.add_node(NodeInfo {
             tunable: signature.is_some()
                 && matches!(
-                    slot.call().role,
+                    slot.call.role,
                     Role::Transfer { .. } | Role::Start | Role::StartAll
                 ),
             bytes: key.bytes,
@@ -390,7 +391,7 @@ impl Session {
         arguments: &[usize],
         mut visit: impl FnMut(&mut Self, u64, u32),
     ) {
-        let (count, address) = match slot.call().role {
+        let (count, address) = match slot.call.role {
             Role::Start | Role::Forget | Role::Finish(Finish::Wait | Finish::Test) => {
                 (1, word(arguments, 0))
             }
@@ -422,7 +423,7 @@ impl Session {
 
     /// Chains the operations that a Wait or Test call concerns, or forgets that of a Cancel or Request_free.
     fn before_finish(&mut self, slot: &Slot, arguments: &[usize]) -> After {
-        if slot.call().role == Role::Forget {
+        if slot.call.role == Role::Forget {
             self.requests(slot, arguments, |session, request, _| {
                 session.ranges.remove(request)
             });

@@ -3,7 +3,7 @@
 
 use crate::session::After;
 use crate::{call, resolve, tls};
-use copytune_core::calls::{Binding, CALLS, Call};
+use copytune_core::calls::{Binding, CALLS, Call, Role};
 use core::arch::naked_asm;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -15,10 +15,14 @@ pub struct Slot {
     next: AtomicPtr<u8>,
     /// The symbol's name.
     pub name: &'static CStr,
+    /// The table's entry.
+    pub call: &'static Call,
     /// Index into [`CALLS`].
     pub id: u16,
     /// How to read its arguments.
     pub binding: Binding,
+    /// Whether it starts or ends MPI.
+    pub is_life_cycle: bool,
 }
 
 impl Slot {
@@ -26,14 +30,14 @@ impl Slot {
         Self {
             next: AtomicPtr::new(core::ptr::null_mut()),
             name,
+            call: &CALLS[id as usize],
             id,
             binding,
+            is_life_cycle: matches!(
+                CALLS[id as usize].role,
+                Role::Init | Role::Finalize | Role::Abort
+            ),
         }
-    }
-
-    /// The table's entry.
-    pub fn call(&self) -> &'static Call {
-        &CALLS[usize::from(self.id)]
     }
 
     /// The next implementation; one that only reports an error where the MPI library has none.
