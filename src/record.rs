@@ -185,7 +185,7 @@ impl Record {
         sites: &[Option<u32>],
     ) -> format::Interval {
         let tracker = engine.tracker();
-        let executions = tracker.executions(id);
+        let executions = interval.executions;
         let place = |node: NodeId| sites.get(node as usize).copied().flatten();
         let stops = tracker
             .classes(id)

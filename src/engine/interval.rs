@@ -58,7 +58,9 @@ pub struct Interval {
     pub share: f64,
     pub(super) classes: Vec<u32>,
     pub(super) held: Vec<NodeId>,
-    executions: u64,
+    /// Executions, counted like a node's calls.
+    pub executions: u64,
+    seen: u64,
     watched_ticks: f64,
     own: Vec<f64>,
 }
@@ -78,6 +80,7 @@ impl Interval {
             classes: Vec::new(),
             held: Vec::new(),
             executions: 0,
+            seen: 0,
             watched_ticks: 0.0,
             own: Vec::new(),
         }
@@ -127,13 +130,14 @@ impl Interval {
 
     /// Whether the execution that begins now is to be timed.
     #[inline]
-    pub(super) fn wants_time(&mut self) -> bool {
-        self.executions += 1;
+    pub(super) fn wants_time(&mut self, weight: u64) -> bool {
+        self.executions += weight;
+        self.seen += 1;
         match self.stage {
             Stage::Tuning => self.tuner.as_mut().is_some_and(Tuner::wants_sample),
             Stage::Watching | Stage::Profiled => true,
             Stage::NoMessages | Stage::Unreachable | Stage::Negligible => {
-                self.executions.is_multiple_of(SPARSE)
+                self.seen.is_multiple_of(SPARSE)
             }
         }
     }
@@ -151,7 +155,7 @@ impl Interval {
             Stage::Tuning => self.tune(class, ticks, nodes, features),
             Stage::Watching => {
                 // The first is not counted.
-                if self.executions > 1 {
+                if self.seen > 1 {
                     self.times.push(ticks);
                     self.watched_ticks += self
                         .variables
@@ -232,6 +236,21 @@ impl Interval {
             {
                 node.choose(routine, features);
             }
+        }
+    }
+
+    /// Whether its next executions decide anything, so that none may be missed.
+    #[inline]
+    pub(super) fn is_busy(&self) -> bool {
+        match self.stage {
+            Stage::Watching | Stage::Profiled => true,
+            Stage::Tuning => self.tuner.as_ref().is_some_and(|tuner| {
+                matches!(
+                    tuner.phase(),
+                    Phase::Baseline | Phase::Quench | Phase::Guard
+                )
+            }),
+            Stage::NoMessages | Stage::Unreachable | Stage::Negligible => false,
         }
     }
 

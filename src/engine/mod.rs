@@ -4,9 +4,11 @@
 
 mod interval;
 mod node;
+mod rest;
 
 pub use interval::{Interval, Stage, Variable};
 pub use node::{Node, NodeInfo};
+use rest::Rest;
 
 use crate::flow::{Ended, IntervalId, NodeId, OVERFLOW, Tracker};
 use crate::routines::{self, DEFAULT, Features, RoutineId};
@@ -89,6 +91,7 @@ pub struct Engine {
     live: Vec<IntervalId>,
     /// When the present execution began, if it is timed.
     started: Option<u64>,
+    rest: Rest,
     knowledge: Knowledge,
 }
 
@@ -102,6 +105,7 @@ impl Engine {
             intervals: Vec::new(),
             live: Vec::new(),
             started: None,
+            rest: Rest::default(),
             knowledge,
         }
     }
@@ -118,16 +122,21 @@ impl Engine {
         let mut node = Node::new(info);
         node.choose(choice, self.config.features);
         self.nodes.push(node);
+        self.rest.disturb();
     }
 
     /// The thread called `node`, which has been added: ends and starts intervals, sets the nodes' routines.
     #[inline]
     pub fn step(&mut self, node: NodeId, clock: &mut impl Clock) {
         if let Some(state) = self.nodes.get_mut(node as usize) {
-            state.count();
+            state.count(self.rest.weight());
         }
         if matches!(self.config.mode, Mode::Replay | Mode::Forced(_)) {
             return;
+        }
+        if self.rest.wakes() {
+            self.tracker.reset_position();
+            self.started = None;
         }
         let event = self.tracker.step(node);
         if let Some(ended) = event.ended
@@ -137,10 +146,35 @@ impl Engine {
             self.evaluate(ended, elapsed.saturating_sub(self.config.clock_cost));
         }
         if event.changed {
+            self.rest.disturb();
             self.repartition();
         }
         if let Some(started) = event.started {
             self.begin(started, clock);
+        }
+    }
+
+    /// How many calls may pass unseen from here on: none while anything is to be learnt or any routine but the default
+    /// is in use, else ever more.
+    #[inline]
+    pub fn take_rest(&mut self) -> usize {
+        if !self.rest.is_due() {
+            return 0;
+        }
+        self.settle_down()
+    }
+
+    #[cold]
+    fn settle_down(&mut self) -> usize {
+        let idle = match self.config.mode {
+            Mode::Tune | Mode::Replay => true,
+            Mode::Profile | Mode::Forced(_) => false,
+        };
+        if idle && self.nodes.iter().all(|node| node.routine.is_none()) {
+            self.rest.begin()
+        } else {
+            self.rest.disturb();
+            0
         }
     }
 
@@ -187,7 +221,10 @@ impl Engine {
         let Some(interval) = self.intervals.get_mut(id as usize) else {
             return;
         };
-        if interval.wants_time() {
+        if interval.wants_time(self.rest.weight()) {
+            if interval.is_busy() {
+                self.rest.disturb();
+            }
             for variable in &interval.variables {
                 if let Some(node) = self.nodes.get_mut(variable.node as usize) {
                     node.own = 0;

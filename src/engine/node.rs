@@ -30,7 +30,7 @@ pub struct Node {
     pub timed: bool,
     /// `routine` as it is named in reports.
     pub choice: RoutineId,
-    /// Executions.
+    /// Executions; those seen between rests stand for the ones that were not seen ([`super::rest`]).
     pub calls: u64,
     /// Bytes of its messages while it was observed: the base of the shares of the next two.
     pub observed_bytes: u64,
@@ -61,10 +61,10 @@ impl Node {
         }
     }
 
-    /// Counts an execution.
+    /// Counts an execution, as `weight` ones.
     #[inline]
-    pub(super) fn count(&mut self) {
-        self.calls += 1;
+    pub(super) fn count(&mut self, weight: u64) {
+        self.calls += weight;
         if self.observe {
             if self.calls > self.observe_until {
                 self.observe = false;

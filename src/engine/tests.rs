@@ -263,3 +263,45 @@ fn nested_loops_are_tuned_apart() {
     assert_eq!(tuner.classes().len(), 2);
     assert_eq!(engine.node(2).unwrap().choice, 3);
 }
+
+#[test]
+fn a_program_that_is_settled_comes_to_rest_and_wakes_for_a_new_phase() {
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), default_is_best);
+    let rested = |machine: &mut Machine, first: NodeId, rounds: usize| {
+        let mut unseen = 0;
+        let mut rest = 0;
+        for _ in 0..rounds {
+            for node in [first, first + 1] {
+                if rest > 0 {
+                    rest -= 1;
+                    unseen += 1;
+                } else {
+                    machine.call(node, BYTES, 500);
+                    rest = machine.engine.take_rest();
+                }
+            }
+        }
+        unseen
+    };
+    let unseen = rested(&mut machine, 0, 40_000);
+    assert!(unseen > 60_000, "{unseen} of 80000 calls passed unseen");
+    let counted = machine.engine.node(0).unwrap().calls;
+    // What passed in the last rest is not accounted for: up to half of 16384 calls each.
+    assert!((31_000..42_000).contains(&counted), "{counted} for 40000");
+    rested(&mut machine, 2, 40_000);
+    let interval = machine.engine.tracker().interval_of(2).unwrap();
+    let tuner = machine.engine.interval(interval).unwrap().tuner.as_ref();
+    assert_eq!(tuner.unwrap().phase(), Phase::Rejected);
+}
+
+#[test]
+fn a_tuned_program_gets_no_rest() {
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+    for _ in 0..20_000 {
+        machine.call(0, BYTES, 500);
+        assert_eq!(machine.engine.take_rest(), 0);
+        machine.call(1, BYTES, 500);
+        assert_eq!(machine.engine.take_rest(), 0);
+    }
+    assert_eq!(machine.engine.node(0).unwrap().choice, 3);
+}

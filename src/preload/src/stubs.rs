@@ -23,6 +23,8 @@ pub struct Slot {
     pub binding: Binding,
     /// Whether it starts or ends MPI.
     pub is_life_cycle: bool,
+    /// Whether it must be seen even while the thread rests.
+    is_never_skipped: bool,
 }
 
 impl Slot {
@@ -36,6 +38,10 @@ impl Slot {
             is_life_cycle: matches!(
                 CALLS[id as usize].role,
                 Role::Init | Role::Finalize | Role::Abort
+            ),
+            is_never_skipped: matches!(
+                CALLS[id as usize].role,
+                Role::Init | Role::Finalize | Role::Abort | Role::TypeFree
             ),
         }
     }
@@ -74,6 +80,17 @@ macro_rules! wrapper {
             let thread = tls::thread();
             // SAFETY: the stub that jumped here has just written both words of this thread.
             let (slot, from) = unsafe { (&*(*thread).slot, (*thread).return_address) };
+            // SAFETY: the thread's own block, to which no reference is held here.
+            let rests = unsafe { (*thread).rest } != 0;
+            if rests && !slot.is_never_skipped {
+                // SAFETY: as above; then as below.
+                return unsafe {
+                    (*thread).rest -= 1;
+                    let next: unsafe extern "C" fn($($argument: wrapper!(@usize $argument)),*) -> usize =
+                        core::mem::transmute(slot.next());
+                    next($($argument),*)
+                };
+            }
             let arguments = [$($argument),*];
             let after = call::enter(thread, slot, from, &arguments);
             // SAFETY: the next implementation of the same MPI function (or the reporter of a missing one, which

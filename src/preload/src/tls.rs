@@ -47,8 +47,8 @@ pub struct Thread {
     pub caller: usize,
     /// The thread's session, null before its first MPI call.
     pub session: *mut Session,
-    /// Spare, keeps the size a multiple of 16.
-    _spare: usize,
+    /// Calls that are still to pass unseen: nothing is to be tuned in a program that has come to rest.
+    pub rest: usize,
 }
 
 const _: () = assert!(core::mem::offset_of!(Thread, return_address) == RETURN_ADDRESS);
