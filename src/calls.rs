@@ -65,8 +65,9 @@ pub enum Role {
     Finish(Finish),
     /// Cancel and Request_free: the request at position 0 is no longer followed.
     Forget,
-    /// A collective; the position of the element count that tells its calls apart, where every rank gives one.
-    Collective(Option<u8>),
+    /// A collective; its message, where every rank gives the same one and it cannot be left out (MPI_IN_PLACE makes a
+    /// count and datatype insignificant, and then they may be anything).
+    Collective(Option<Data>),
     /// Anything else that is a node of the flowgraph: probes, partitioned-communication signals.
     Node,
     /// MPI_Init, MPI_Init_thread (its granted level at position 3 of C, 1 of Fortran) and MPI_Session_init.
@@ -156,8 +157,8 @@ const fn finish(name: &'static str, arity: u8, finish: Finish) -> Call {
     call(name, arity, Role::Finish(finish), false)
 }
 
-const fn collective(name: &'static str, arity: u8, count: Option<u8>) -> Call {
-    call(name, arity, Role::Collective(count), true)
+const fn collective(name: &'static str, arity: u8, message: Option<Data>) -> Call {
+    call(name, arity, Role::Collective(message), true)
 }
 
 const fn node(name: &'static str, arity: u8) -> Call {
@@ -224,7 +225,7 @@ pub static CALLS: &[Call] = &[
     node("MPI_Pready_list", 3),
     node("MPI_Parrived", 3),
     collective("MPI_Barrier", 1, None),
-    collective("MPI_Bcast", 5, Some(1)),
+    collective("MPI_Bcast", 5, data(0, 1, 2)),
     collective("MPI_Gather", 8, None),
     collective("MPI_Gatherv", 9, None),
     collective("MPI_Scatter", 8, None),
@@ -234,19 +235,19 @@ pub static CALLS: &[Call] = &[
     collective("MPI_Alltoall", 7, None),
     collective("MPI_Alltoallv", 9, None),
     collective("MPI_Alltoallw", 9, None),
-    collective("MPI_Reduce", 7, Some(2)),
-    collective("MPI_Allreduce", 6, Some(2)),
+    collective("MPI_Reduce", 7, data(1, 2, 3)),
+    collective("MPI_Allreduce", 6, data(1, 2, 3)),
     collective("MPI_Reduce_scatter", 6, None),
-    collective("MPI_Reduce_scatter_block", 6, Some(2)),
-    collective("MPI_Scan", 6, Some(2)),
-    collective("MPI_Exscan", 6, Some(2)),
+    collective("MPI_Reduce_scatter_block", 6, data(1, 2, 3)),
+    collective("MPI_Scan", 6, data(1, 2, 3)),
+    collective("MPI_Exscan", 6, data(1, 2, 3)),
     collective("MPI_Neighbor_allgather", 7, None),
     collective("MPI_Neighbor_allgatherv", 8, None),
     collective("MPI_Neighbor_alltoall", 7, None),
     collective("MPI_Neighbor_alltoallv", 9, None),
     collective("MPI_Neighbor_alltoallw", 9, None),
     collective("MPI_Ibarrier", 2, None),
-    collective("MPI_Ibcast", 6, Some(1)),
+    collective("MPI_Ibcast", 6, data(0, 1, 2)),
     collective("MPI_Igather", 9, None),
     collective("MPI_Igatherv", 10, None),
     collective("MPI_Iscatter", 9, None),
@@ -256,12 +257,12 @@ pub static CALLS: &[Call] = &[
     collective("MPI_Ialltoall", 8, None),
     collective("MPI_Ialltoallv", 10, None),
     collective("MPI_Ialltoallw", 10, None),
-    collective("MPI_Ireduce", 8, Some(2)),
-    collective("MPI_Iallreduce", 7, Some(2)),
+    collective("MPI_Ireduce", 8, data(1, 2, 3)),
+    collective("MPI_Iallreduce", 7, data(1, 2, 3)),
     collective("MPI_Ireduce_scatter", 7, None),
-    collective("MPI_Ireduce_scatter_block", 7, Some(2)),
-    collective("MPI_Iscan", 7, Some(2)),
-    collective("MPI_Iexscan", 7, Some(2)),
+    collective("MPI_Ireduce_scatter_block", 7, data(1, 2, 3)),
+    collective("MPI_Iscan", 7, data(1, 2, 3)),
+    collective("MPI_Iexscan", 7, data(1, 2, 3)),
     collective("MPI_Ineighbor_allgather", 8, None),
     collective("MPI_Ineighbor_allgatherv", 9, None),
     collective("MPI_Ineighbor_alltoall", 8, None),

@@ -34,7 +34,7 @@ pub fn enter(thread: *mut Thread, slot: &'static Slot, from: usize, arguments: &
         match life::guarded(|| session.enter(slot, from, arguments)) {
             Some((active, after)) => {
                 thread.active = active;
-                thread.rest = session.engine.take_rest();
+                thread.rest = session.rest();
                 after
             }
             None => After::Reset,

@@ -42,6 +42,8 @@ pub struct Session {
     ranges: Ranges,
     active: Active,
     present: Present,
+    /// Whether UCX's copies were closed for a rest.
+    dozed: bool,
     /// Whether the owner thread is inside `enter` or `leave`.
     busy: AtomicBool,
 }
@@ -90,6 +92,7 @@ pub fn create() -> *mut Session {
             bytes: 0,
             chain: 0,
         },
+        dozed: false,
         busy: AtomicBool::new(false),
     }));
     if let Some(slot) = BOARDS.get(place) {
@@ -146,6 +149,10 @@ impl Session {
         from: usize,
         arguments: &[usize],
     ) -> (*mut Active, After) {
+        if self.dozed {
+            self.dozed = false;
+            ucx::open();
+        }
         let shared = life::is_threaded();
         if shared {
             self.busy.swap(true, Ordering::SeqCst);
@@ -159,6 +166,28 @@ impl Session {
             self.busy.store(false, Ordering::Release);
         }
         result
+    }
+
+    /// How many calls may pass unseen from here on. UCX gets its inline copies back for that time, unless other
+    /// threads still need them through memcpy.
+    #[inline(always)]
+    pub fn rest(&mut self) -> usize {
+        match self.engine.take_rest() {
+            0 => 0,
+            rest => self.doze(rest),
+        }
+    }
+
+    #[cold]
+    fn doze(&mut self, rest: usize) -> usize {
+        if ucx::is_open() {
+            if life::is_threaded() {
+                return 0;
+            }
+            ucx::close();
+            self.dozed = true;
+        }
+        rest
     }
 
     #[inline(always)]
@@ -184,8 +213,8 @@ impl Session {
                 };
                 send.bytes + receive.bytes
             }
-            Role::Collective(Some(count)) => {
-                messages::integer(arguments, count, slot.binding).max(0) as u64
+            Role::Collective(Some(data)) => {
+                self.datatypes.message(data, slot.binding, arguments).bytes
             }
             Role::Start | Role::StartAll => self.persistent_bytes(slot, arguments),
             Role::Finish(_) | Role::Forget => {
