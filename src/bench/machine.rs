@@ -1,7 +1,10 @@
 //! The machine that a result was measured on.
 
+use super::mpi::{Family, Job, Library};
+use super::{Setting, programs};
 use crate::routines::Caches;
-use crate::state::cpu_model;
+use crate::state::format::Copied;
+use crate::state::{cpu_model, states_at};
 use serde::Serialize;
 use std::fs;
 
@@ -51,4 +54,44 @@ impl Machine {
     pub fn is_busy(&self) -> bool {
         self.load.is_some_and(|load| load > 0.5)
     }
+}
+
+/// Who copied the bytes of 64 KiB messages between two ranks, with a library's default settings.
+#[derive(Debug, Clone, Serialize)]
+pub struct CopyPath {
+    /// The library.
+    pub library: Family,
+    /// Share of the bytes copied by functions that copytune can replace.
+    pub user_space: f64,
+    /// By the kernel.
+    pub kernel: f64,
+    /// By neither that was seen: the other side, or inline code.
+    pub unseen: f64,
+}
+
+/// Looks who copies; `None` where the run fails, which the benchmark itself will report better.
+pub fn copy_path(setting: &Setting, library: &Library) -> Option<CopyPath> {
+    let program = programs::build(&setting.cache, library, &programs::BANDWIDTH).ok()?;
+    let state = setting
+        .scratch
+        .join(format!("{}-copy-path", library.family.key()));
+    Job::ranks(library, 2, program)
+        .args(["--bytes", "64K", "--iterations", "50", "--warmup", "0"])
+        .shim(&setting.shim, &state)
+        .env("COPYTUNE_MODE", "profile")
+        .run(&setting.scratch)
+        .ok()?;
+    let (states, _) = states_at(&state).ok()?;
+    let mut copied = Copied::default();
+    for rank in states.first()?.ranks.values() {
+        copied.add(&rank.copied);
+    }
+    let all = (copied.user + copied.kernel + copied.unseen) as f64;
+    let share = |bytes: u64| bytes as f64 / all;
+    (all > 0.0).then(|| CopyPath {
+        library: library.family,
+        user_space: share(copied.user),
+        kernel: share(copied.kernel),
+        unseen: share(copied.unseen),
+    })
 }

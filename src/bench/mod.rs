@@ -4,18 +4,22 @@
 //! [`targets`]. It runs programs through [`mpi::Job`], reports its steps to [`Progress`], and gives back tables and figures.
 
 pub mod callgrind;
+pub mod compare;
 pub mod machine;
 pub mod mpi;
+mod nas;
 mod overhead;
+mod pingpong;
 pub mod programs;
 mod progress;
+mod selection;
 pub mod table;
 pub mod targets;
 
 pub use progress::Progress;
 
 use crate::stats::Interval;
-use machine::Machine;
+use machine::{CopyPath, Machine};
 use mpi::{FAMILIES, Library};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -33,12 +37,19 @@ pub struct Benchmark {
     pub name: &'static str,
     /// One line for the list.
     pub about: &'static str,
+    /// Whether it measures times, which other work on the machine disturbs.
+    pub timed: bool,
     /// Measures. The sentence of an error says what, where, and what to do.
     run: fn(&Setting) -> Result<Findings, String>,
 }
 
 /// All benchmarks.
-pub static BENCHMARKS: &[&Benchmark] = &[&overhead::OVERHEAD];
+pub static BENCHMARKS: &[&Benchmark] = &[
+    &overhead::OVERHEAD,
+    &pingpong::EMPTY,
+    &selection::SELECTION,
+    &nas::NAS,
+];
 
 /// What a benchmark runs with.
 #[derive(Debug)]
@@ -131,6 +142,7 @@ pub struct Results {
     /// Where it was measured.
     pub machine: Machine,
     libraries: Vec<Library>,
+    copy_paths: Vec<CopyPath>,
     /// What was found.
     #[serde(flatten)]
     pub findings: Findings,
@@ -162,7 +174,18 @@ impl Benchmark {
     /// A program cannot be compiled or run, or gives what cannot be used: one sentence.
     pub fn measure(&self, setting: &Setting) -> Result<Results, String> {
         let machine = Machine::detect();
-        let findings = (self.run)(setting)?;
+        let copy_paths = setting
+            .libraries
+            .iter()
+            .filter_map(|library| machine::copy_path(setting, library))
+            .collect();
+        let mut findings = (self.run)(setting)?;
+        if self.timed && machine.is_busy() {
+            findings.notes.push(format!(
+                "Other work was running (load {}): the intervals are wide, and the figures may be wrong.",
+                machine.load.unwrap_or(f64::NAN)
+            ));
+        }
         Ok(Results {
             schema: SCHEMA,
             benchmark: self.name,
@@ -171,6 +194,7 @@ impl Benchmark {
             shim: setting.shim.clone(),
             machine,
             libraries: setting.libraries.clone(),
+            copy_paths,
             findings,
         })
     }

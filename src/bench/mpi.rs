@@ -153,12 +153,17 @@ impl Job {
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
     }
 
-    /// A program on several ranks of this machine.
+    /// A program on several ranks of this machine, each on a core of its own where there are enough.
     pub fn ranks(library: &Library, ranks: usize, program: impl AsRef<OsStr>) -> Job {
-        let mut job = Job::alone(&library.mpirun);
-        if library.family == Family::OpenMpi && ranks > cores() {
-            job = job.arg("--oversubscribe");
-        }
+        let job = Job::alone(&library.mpirun);
+        let enough = ranks <= cores();
+        let job = match library.family {
+            // Debian's Open MPI binds by default, to cores or sockets depending on the number of ranks.
+            Family::OpenMpi if enough => job.args(["--bind-to", "core"]),
+            Family::OpenMpi => job.arg("--oversubscribe"),
+            Family::Mpich if enough => job.args(["-bind-to", "core"]),
+            Family::Mpich => job,
+        };
         job.arg("-np").arg(ranks.to_string()).arg(program)
     }
 

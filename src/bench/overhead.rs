@@ -27,6 +27,7 @@ use std::path::Path;
 pub static OVERHEAD: Benchmark = Benchmark {
     name: "overhead",
     about: "instructions that copies, calls and tuning steps cost (valgrind)",
+    timed: false,
     run,
 };
 

@@ -2,16 +2,20 @@
 
 use super::mpi::{Family, Library};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use xxhash_rust::xxh3::xxh3_64;
+
+/// File names and contents.
+type Files = &'static [(&'static str, &'static str)];
 
 /// A program in C.
 pub struct Program {
     /// Name of the executable.
     pub name: &'static str,
-    /// File names and contents, the headers among them.
-    files: &'static [(&'static str, &'static str)],
+    /// Its sources, the headers among them.
+    files: Files,
 }
 
 /// Counts instructions of the hooks; see its head.
@@ -19,6 +23,42 @@ pub static OVERHEAD: Program = Program {
     name: "overhead",
     files: &[("overhead.c", include_str!("programs/overhead.c"))],
 };
+
+/// Messages between two processes; prints a line of JSON for each size.
+pub static BANDWIDTH: Program = Program {
+    name: "bandwidth",
+    files: &[
+        (
+            "bandwidth.c",
+            include_str!("../../nas-bench/src/bandwidth.c"),
+        ),
+        ("common.c", include_str!("../../nas-bench/src/common.c")),
+        ("common.h", include_str!("../../nas-bench/src/common.h")),
+    ],
+};
+
+macro_rules! nas_files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../nas-bench/", $name)))),*]
+    };
+}
+
+/// NAS CG and MG, built by their own Makefile.
+static NAS: Files = nas_files!(
+    "Makefile",
+    "compiler.sh",
+    "src/cg.F90",
+    "src/cg_grid.f90",
+    "src/cg_matrix.f90",
+    "src/message_fence.f90",
+    "src/mg.F90",
+    "src/mg_borders.f90",
+    "src/mg_grid.f90",
+    "src/mg_operators.f90",
+    "src/mg_source.f90",
+    "src/random_sequence.f90",
+    "src/session.f90",
+);
 
 const OPTIONS: [&str; 4] = ["-std=gnu11", "-O2", "-g1", "-lm"];
 
@@ -33,62 +73,110 @@ pub fn cache_dir() -> PathBuf {
         .join("copytune")
 }
 
-/// The program compiled for `library`; its path depends on the sources, the compiler and the options.
+/// The program compiled for `library`.
 ///
 /// # Errors
 /// The cache cannot be written, or the compiler fails; the sentence holds its first message.
 pub fn build(cache: &Path, library: &Library, program: &Program) -> Result<PathBuf, String> {
+    cached(cache, library, program.name, program.files, |dir| {
+        let sources = program.files.iter().map(|(name, _)| *name);
+        let mut command = Command::new(&library.mpicc);
+        command
+            .current_dir(dir)
+            .args(["-o", program.name])
+            .args(sources.filter(|name| name.ends_with(".c")))
+            .args(OPTIONS);
+        command
+    })
+    .map(|dir| dir.join(program.name))
+}
+
+/// NAS CG or MG (`name` is `cg` or `mg`) of a class, built for `library`.
+///
+/// # Errors
+/// As [`build`]; also where make or the Fortran compiler is missing.
+pub fn build_nas(
+    cache: &Path,
+    library: &Library,
+    name: &str,
+    class: char,
+) -> Result<PathBuf, String> {
+    let program = format!("{name}.{class}");
+    cached(cache, library, &program, NAS, |dir| {
+        let mut command = Command::new("make");
+        command
+            .current_dir(dir)
+            .args([name, &format!("CLASS={class}")])
+            .arg(format!("MPI={}", library.family.key()));
+        command
+    })
+    .map(|dir| dir.join("bin").join(program))
+}
+
+/// A directory with the files in which the command has succeeded, now or before: its name depends on the files, the
+/// library and the options.
+fn cached(
+    cache: &Path,
+    library: &Library,
+    name: &str,
+    files: Files,
+    command: impl FnOnce(&Path) -> Command,
+) -> Result<PathBuf, String> {
     let mut identity = format!(
         "{} {} {OPTIONS:?}",
         library.version,
         library.mpicc.display()
     );
-    for (name, text) in program.files {
+    for (name, text) in files {
         identity.push_str(&format!("\n{name}\n{text}"));
     }
     let key = library.family.key();
     let hash = xxh3_64(identity.as_bytes());
-    let dir = cache.join(format!("{}-{key}-{hash:016x}", program.name));
-    let executable = dir.join(program.name);
-    if executable.is_file() {
-        return Ok(executable);
+    let dir = cache.join(format!("{name}-{key}-{hash:016x}"));
+    if dir.is_dir() {
+        return Ok(dir);
     }
-    // Compiled aside and renamed: two commands at a time must not run each other's half of a file.
-    let unfinished = cache.join(format!("{}-{key}.{}", program.name, std::process::id()));
-    let result =
-        compile(&unfinished, library, program).and_then(|()| match fs::rename(&unfinished, &dir) {
-            Err(_) if executable.is_file() => Ok(()),
-            Err(error) => Err(cannot_write(&dir, &error)),
-            Ok(()) => Ok(()),
+    // Built aside and renamed: two commands at a time must not run each other's half of a file.
+    let unfinished = cache.join(format!("{name}-{key}.{}", std::process::id()));
+    let result = write(&unfinished, files)
+        .and_then(|()| succeed(command(&unfinished), name, library.family))
+        .and_then(|()| match fs::rename(&unfinished, &dir) {
+            Err(error) if !dir.is_dir() => Err(cannot_write(&dir, &error)),
+            _ => Ok(()),
         });
     let _ = fs::remove_dir_all(&unfinished);
-    result.map(|()| executable)
+    result.map(|()| dir)
 }
 
-fn compile(dir: &Path, library: &Library, program: &Program) -> Result<(), String> {
-    fs::create_dir_all(dir).map_err(|error| cannot_write(dir, &error))?;
-    let mut sources = Vec::new();
-    for (name, text) in program.files {
+fn write(dir: &Path, files: Files) -> Result<(), String> {
+    for (name, text) in files {
         let path = dir.join(name);
-        fs::write(&path, text).map_err(|error| cannot_write(&path, &error))?;
-        if name.ends_with(".c") {
-            sources.push(path);
-        }
+        let parent = path.parent().unwrap_or(dir);
+        let mode = if name.ends_with(".sh") { 0o755 } else { 0o644 };
+        fs::create_dir_all(parent)
+            .and_then(|()| fs::write(&path, text))
+            .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(mode)))
+            .map_err(|error| cannot_write(&path, &error))?;
     }
-    let output = Command::new(&library.mpicc)
-        .arg("-o")
-        .arg(dir.join(program.name))
-        .args(sources)
-        .args(OPTIONS)
+    Ok(())
+}
+
+/// Runs a compiler; what it says of an error is part of the sentence.
+fn succeed(mut command: Command, name: &str, family: Family) -> Result<(), String> {
+    let compiler = command.get_program().to_string_lossy().into_owned();
+    let output = command
         .output()
-        .map_err(|error| format!("{} cannot be started: {error}", library.mpicc.display()))?;
+        .map_err(|error| format!("{compiler} cannot be started: {error}; install it"))?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let reason = said.lines().find(|line| line.contains("error"));
-    let reason = reason.or(said.lines().next()).unwrap_or("no message");
-    let advice = match library.family {
+    let reason = said
+        .lines()
+        .find(|line| line.contains("error") || line.starts_with("nas-bench:"))
+        .or(said.lines().next())
+        .unwrap_or("no message");
+    let advice = match family {
         _ if reason.contains("valgrind") => " (on Debian: apt-get install valgrind)",
         Family::OpenMpi if reason.contains("mpi.h") => {
             " (on Debian: apt-get install libopenmpi-dev)"
@@ -96,11 +184,7 @@ fn compile(dir: &Path, library: &Library, program: &Program) -> Result<(), Strin
         Family::Mpich if reason.contains("mpi.h") => " (on Debian: apt-get install libmpich-dev)",
         _ => "",
     };
-    Err(format!(
-        "{} cannot compile {}: {reason}{advice}",
-        library.mpicc.display(),
-        program.name
-    ))
+    Err(format!("{compiler} cannot build {name}: {reason}{advice}"))
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> String {
@@ -108,4 +192,54 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> String {
         "{} cannot be written: {error}; set XDG_CACHE_HOME to a directory that can",
         path.display()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library(mpicc: &str) -> Library {
+        Library {
+            family: Family::Mpich,
+            version: "none".to_owned(),
+            mpicc: mpicc.into(),
+            mpirun: "mpirun".into(),
+        }
+    }
+
+    #[test]
+    fn what_was_built_is_not_built_again() {
+        let cache = tempfile::tempdir().expect("a temporary directory can be made");
+        let dir = build(cache.path(), &library("true"), &OVERHEAD).unwrap();
+        assert!(dir.with_file_name("overhead.c").is_file());
+        assert_eq!(
+            build(cache.path(), &library("true"), &OVERHEAD).unwrap(),
+            dir
+        );
+        assert_eq!(
+            fs::read_dir(cache.path()).unwrap().count(),
+            1,
+            "nothing unfinished stays"
+        );
+    }
+
+    #[test]
+    fn a_compiler_that_fails_leaves_nothing() {
+        let cache = tempfile::tempdir().expect("a temporary directory can be made");
+        let error = build(cache.path(), &library("false"), &OVERHEAD).unwrap_err();
+        assert_eq!(error, "false cannot build overhead: no message");
+        let error = build(cache.path(), &library("/nowhere/mpicc"), &OVERHEAD).unwrap_err();
+        assert!(
+            error.starts_with("/nowhere/mpicc cannot be started"),
+            "{error}"
+        );
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_cache_that_cannot_be_written_is_named() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
+        let error = build(file.path(), &library("true"), &OVERHEAD).unwrap_err();
+        assert!(error.contains("XDG_CACHE_HOME"), "{error}");
+    }
 }

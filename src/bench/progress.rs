@@ -43,6 +43,11 @@ impl Progress {
         self.done += length;
     }
 
+    /// What is still to come has another length than was thought.
+    pub fn plan(&mut self, left: f64) {
+        self.all = self.done + left;
+    }
+
     /// Clears the line.
     pub fn finish(&self) {
         if self.terminal {

@@ -53,6 +53,34 @@ pub static STEP: Target = Target {
     reason: "about 0.25 µs, a quarter of the best that the source reports for a quenching step (1.0 to 2.17 µs)",
 };
 
+/// An empty message with everything settled.
+pub static EMPTY_MESSAGE: Target = Target {
+    name: "pingpong-empty",
+    bound: Bound::AtMost(3.0, Unit::Percent),
+    reason: "the worst case: nothing to gain, and the shortest time in which the cost can hide",
+};
+
+/// The tuned selection against the best routine forced on every message.
+pub static BEST_ROUTINE: Target = Target {
+    name: "selection-best",
+    bound: Bound::AtMost(5.0, Unit::Percent),
+    reason: "what tuning leaves on the table must be less than what two runs of a program differ by",
+};
+
+/// The tuned selection against libc's.
+pub static DEFAULT_ROUTINE: Target = Target {
+    name: "selection-default",
+    bound: Bound::NotSlower,
+    reason: "a tuned program must never be slower than it was",
+};
+
+/// NAS CG and MG in replay against no preload.
+pub static NAS: Target = Target {
+    name: "nas",
+    bound: Bound::NotSlower,
+    reason: "the source's own method lost 0.2 % on both (tables 6.1 and 6.2)",
+};
+
 impl Bound {
     /// Whether `figure` meets it; a figure without the interval that the bound needs does not.
     pub fn met(self, figure: &Figure) -> bool {

@@ -1,0 +1,153 @@
+//! `copytune bench` as a command: what it refuses, and that a benchmark runs from end to end. Figures of a test machine
+//! prove nothing, so none is asserted.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn copytune() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_copytune"));
+    command.arg("bench").env_remove("COPYTUNE_LIB");
+    command
+}
+
+/// Runs it; checks that an error is one line on stderr.
+fn refusal(command: &mut Command) -> String {
+    let output = command.output().expect("the command can be started");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    let text = String::from_utf8(output.stderr).expect("messages are UTF-8");
+    let errors: Vec<&str> = text.lines().collect();
+    assert_eq!(errors.len(), 1, "{text}");
+    errors[0].to_owned()
+}
+
+fn private_dir() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary directory can be made")
+}
+
+#[test]
+fn an_unknown_benchmark_is_refused_with_those_that_exist() {
+    let output = copytune().arg("speed").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        text.contains("speed") && text.contains("overhead"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_help_lists_every_benchmark() {
+    let output = copytune().arg("--help").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    for benchmark in copytune_core::bench::BENCHMARKS {
+        assert!(text.contains(benchmark.name), "{text}");
+    }
+}
+
+#[test]
+fn without_an_mpi_library_it_says_what_to_install() {
+    let empty = private_dir();
+    let line = refusal(copytune().arg("overhead").env("PATH", empty.path()));
+    assert!(
+        line.contains("Open MPI is not installed") && line.contains("MPICH is not installed"),
+        "{line}"
+    );
+    assert!(line.contains("apt-get install"), "{line}");
+}
+
+#[test]
+fn a_preload_library_that_is_missing_is_named() {
+    let line = refusal(copytune().args(["overhead", "--lib", "/nowhere/libcopytune.so"]));
+    assert!(
+        line.contains("/nowhere/libcopytune.so") && line.contains("--lib"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_refused_before_anything_is_measured() {
+    let line = refusal(copytune().args(["overhead", "--json", "/nowhere/result.json"]));
+    assert!(
+        line.contains("/nowhere/result.json cannot be written"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_named() {
+    let dir = private_dir();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let output = with_shim(copytune().arg("overhead").env("XDG_CACHE_HOME", &file));
+    let text = String::from_utf8_lossy(&output.stderr);
+    let last = text.lines().last().unwrap_or_default();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        last.starts_with("copytune: ") && last.contains("XDG_CACHE_HOME"),
+        "{text}"
+    );
+}
+
+/// Runs it with the preload library of this build.
+fn with_shim(command: &mut Command) -> Output {
+    let beside = Path::new(env!("CARGO_BIN_EXE_copytune")).with_file_name("libcopytune.so");
+    let shim = std::env::var_os("COPYTUNE_TEST_SHIM").map_or(beside, Into::into);
+    command
+        .env("COPYTUNE_LIB", shim)
+        .output()
+        .expect("the command can be started")
+}
+
+#[test]
+fn a_benchmark_runs_from_end_to_end() {
+    let dir = private_dir();
+    let json = dir.path().join("result.json");
+    let output = with_shim(
+        copytune()
+            .args(["pingpong-empty", "--quick", "--mpi", "openmpi", "--json"])
+            .arg(&json)
+            .env("XDG_CACHE_HOME", dir.path()),
+    );
+    let (text, log) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{text}\n{log}");
+    assert!(log.contains("s left"), "{log}");
+    let verdicts: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("target "))
+        .collect();
+    assert_eq!(verdicts.len(), 2, "{text}");
+    assert!(
+        verdicts
+            .iter()
+            .all(|line| line.ends_with(": met") || line.ends_with(": short")),
+        "{text}"
+    );
+
+    let result: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&json).unwrap()).expect("it is JSON");
+    assert_eq!(result["schema"], 1);
+    assert_eq!(result["benchmark"], "pingpong-empty");
+    assert_eq!(result["libraries"][0]["family"], "openmpi");
+    assert!(
+        result["libraries"][0]["version"]
+            .as_str()
+            .unwrap()
+            .starts_with("Open MPI ")
+    );
+    assert!(result["machine"]["cores"].as_u64().unwrap() > 0);
+    let path = &result["copy_paths"][0];
+    let shares = ["user_space", "kernel", "unseen"].map(|way| path[way].as_f64().unwrap());
+    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-6, "{path}");
+    for run in result["data"].as_array().unwrap() {
+        let seconds = run["seconds"].as_array().unwrap();
+        assert_eq!(seconds.len(), 8);
+        assert!(
+            seconds.iter().all(|time| time.as_f64().unwrap() > 0.0),
+            "{run}"
+        );
+    }
+}
