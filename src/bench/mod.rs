@@ -98,6 +98,19 @@ impl Figure {
     pub fn met(&self) -> bool {
         self.target.bound.met(self)
     }
+
+    /// A warning where the interval is so wide that it says little, whatever the verdict.
+    fn vagueness(&self) -> Option<String> {
+        const VAGUE: f64 = 5.0;
+        let Interval { estimate, high, .. } = self.interval?;
+        let half = high - estimate;
+        (half > VAGUE).then(|| {
+            format!(
+                "{}.{}: a difference of less than {half:.0} % would not have been noticed; run it longer or on an idle machine",
+                self.target.name, self.of
+            )
+        })
+    }
 }
 
 impl fmt::Display for Figure {
@@ -180,6 +193,9 @@ impl Benchmark {
             .filter_map(|library| machine::copy_path(setting, library))
             .collect();
         let mut findings = (self.run)(setting)?;
+        let vague = findings.figures.iter().filter_map(Figure::vagueness);
+        let vague: Vec<String> = vague.collect();
+        findings.notes.extend(vague);
         if self.timed && machine.is_busy() {
             findings.notes.push(format!(
                 "Other work was running (load {}): the intervals are wide, and the figures may be wrong.",

@@ -97,19 +97,21 @@ fn run(setting: &Setting) -> Result<Findings, String> {
         state: &state,
     };
     for round in 0..trials {
-        round_of(
+        jobs.round(
             &mut arms,
             round,
             &format!("trial {} of {trials}", round + 1),
+            &mut progress,
         )?;
     }
     let mut finals = vec![Arm::new(WITHOUT), Arm::new(TUNED)];
     finals.extend(finalists(&arms).into_iter().map(Arm::new));
     for round in 0..rounds {
-        round_of(
+        jobs.round(
             &mut finals,
             round,
             &format!("final {} of {rounds}", round + 1),
+            &mut progress,
         )?;
     }
     progress.finish();
