@@ -301,6 +301,7 @@ fn reason(engine: &Engine, id: IntervalId, interval: &Interval) -> String {
     match interval.stage {
         Stage::Watching => "seen too few times yet".into(),
         Stage::Profiled => "measured only".into(),
+        Stage::Replayed => String::new(),
         Stage::NoMessages => "no message large enough".into(),
         Stage::Negligible => format!("copies are {:.1} % of its time", interval.share * 100.0),
         Stage::Unreachable => {

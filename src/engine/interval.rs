@@ -41,6 +41,8 @@ pub enum Stage {
     Negligible,
     /// Is timed with the default (mode profile).
     Profiled,
+    /// Is counted only (mode replay).
+    Replayed,
 }
 
 /// An interval's state.
@@ -66,13 +68,9 @@ pub struct Interval {
 }
 
 impl Interval {
-    pub(super) fn new(profile: bool) -> Self {
+    pub(super) fn new(stage: Stage) -> Self {
         Self {
-            stage: if profile {
-                Stage::Profiled
-            } else {
-                Stage::Watching
-            },
+            stage,
             variables: Vec::new(),
             tuner: None,
             times: Moments::default(),
@@ -136,13 +134,14 @@ impl Interval {
         match self.stage {
             Stage::Tuning => self.tuner.as_mut().is_some_and(Tuner::wants_sample),
             Stage::Watching | Stage::Profiled => true,
+            Stage::Replayed => false,
             Stage::NoMessages | Stage::Unreachable | Stage::Negligible => {
                 self.seen.is_multiple_of(SPARSE)
             }
         }
     }
 
-    /// A timed execution has ended.
+    /// A timed execution has ended. Returns whether its tuner has come to a new phase.
     #[inline]
     pub(super) fn evaluate(
         &mut self,
@@ -150,9 +149,9 @@ impl Interval {
         ticks: f64,
         nodes: &mut [Node],
         features: Features,
-    ) {
+    ) -> bool {
         match self.stage {
-            Stage::Tuning => self.tune(class, ticks, nodes, features),
+            Stage::Tuning => return self.tune(class, ticks, nodes, features),
             Stage::Watching => {
                 // The first is not counted.
                 if self.seen > 1 {
@@ -167,12 +166,13 @@ impl Interval {
             }
             _ => self.times.push(ticks),
         }
+        false
     }
 
     #[inline]
-    fn tune(&mut self, class: u32, ticks: f64, nodes: &mut [Node], features: Features) {
+    fn tune(&mut self, class: u32, ticks: f64, nodes: &mut [Node], features: Features) -> bool {
         let Some(tuner) = &mut self.tuner else {
-            return;
+            return false;
         };
         for (own, variable) in self.own.iter_mut().zip(&self.variables) {
             *own = nodes
@@ -189,6 +189,7 @@ impl Interval {
         if changed {
             self.new_phase(nodes);
         }
+        changed
     }
 
     #[cold]
@@ -250,7 +251,7 @@ impl Interval {
                     Phase::Baseline | Phase::Quench | Phase::Guard
                 )
             }),
-            Stage::NoMessages | Stage::Unreachable | Stage::Negligible => false,
+            Stage::NoMessages | Stage::Unreachable | Stage::Negligible | Stage::Replayed => false,
         }
     }
 

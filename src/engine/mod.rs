@@ -27,7 +27,7 @@ pub trait Clock {
 pub enum Mode {
     /// Detects, explores, decides.
     Tune,
-    /// Uses the choices that it was given; no detection, no clock.
+    /// Uses the choices that it was given and counts; explores nothing, reads no clock.
     Replay,
     /// Detects and times with the default everywhere.
     Profile,
@@ -92,6 +92,8 @@ pub struct Engine {
     /// When the present execution began, if it is timed.
     started: Option<u64>,
     rest: Rest,
+    /// An interval whose tuner has come to a new phase.
+    news: Option<IntervalId>,
     knowledge: Knowledge,
 }
 
@@ -106,6 +108,7 @@ impl Engine {
             live: Vec::new(),
             started: None,
             rest: Rest::default(),
+            news: None,
             knowledge,
         }
     }
@@ -131,12 +134,11 @@ impl Engine {
         if let Some(state) = self.nodes.get_mut(node as usize) {
             state.count(self.rest.weight());
         }
-        if matches!(self.config.mode, Mode::Replay | Mode::Forced(_)) {
+        if matches!(self.config.mode, Mode::Forced(_)) {
             return;
         }
         if self.rest.wakes() {
-            self.tracker.reset_position();
-            self.started = None;
+            self.lose_track();
         }
         let event = self.tracker.step(node);
         if let Some(ended) = event.ended
@@ -152,6 +154,31 @@ impl Engine {
         if let Some(started) = event.started {
             self.begin(started, clock);
         }
+    }
+
+    /// The run ends while `remaining` calls of a rest are left: those that passed unseen are counted as if they were
+    /// like all before.
+    pub fn count_unseen(&mut self, remaining: usize) {
+        let seen: u64 = self.nodes.iter().map(|node| node.calls).sum();
+        let unseen = self.rest.end(remaining) as f64 / seen.max(1) as f64;
+        for node in &mut self.nodes {
+            node.calls += (node.calls as f64 * unseen).round() as u64;
+        }
+        for interval in &mut self.intervals {
+            interval.executions += (interval.executions as f64 * unseen).round() as u64;
+        }
+    }
+
+    /// Calls were missed, or another thread goes on: what comes next follows nothing.
+    pub fn lose_track(&mut self) {
+        self.tracker.reset_position();
+        self.started = None;
+    }
+
+    /// The interval whose tuner has come to a new phase since this was asked last.
+    #[inline]
+    pub fn take_news(&mut self) -> Option<IntervalId> {
+        self.news.take()
     }
 
     /// How many calls may pass unseen from here on: none while anything is to be learnt or any routine but the default
@@ -244,7 +271,9 @@ impl Engine {
             return;
         };
         let watching = interval.stage == Stage::Watching;
-        interval.evaluate(class, ticks as f64, &mut self.nodes, self.config.features);
+        if interval.evaluate(class, ticks as f64, &mut self.nodes, self.config.features) {
+            self.news = Some(ended.interval);
+        }
         if watching && interval.watched() {
             self.decide(ended.interval);
         }
@@ -293,7 +322,11 @@ impl Engine {
         self.live.extend_from_slice(self.tracker.live());
         let new = self.intervals.len() as IntervalId..self.tracker.intervals() as IntervalId;
         for id in new {
-            let mut interval = Interval::new(self.config.mode == Mode::Profile);
+            let mut interval = Interval::new(match self.config.mode {
+                Mode::Profile => Stage::Profiled,
+                Mode::Replay => Stage::Replayed,
+                Mode::Tune | Mode::Forced(_) => Stage::Watching,
+            });
             let tunes = self.config.mode == Mode::Tune && !self.tracker.retired(id);
             if let (true, Some((variables, tuner))) = (tunes, self.recall(id)) {
                 interval.resume(variables, tuner);

@@ -13,9 +13,9 @@ pub struct NodeInfo {
     pub identity: u64,
 }
 
-/// Calls of a new node that are observed even before any loop is known, so that the report can tell where its
-/// bytes are copied.
-const OBSERVED_CALLS: u64 = 8;
+/// Calls of a node that are observed in any case, so that the report can tell where its bytes are copied. The first few
+/// messages of a run often take another way than the later ones (connections are set up, receives come late).
+const OBSERVED_CALLS: u64 = 128;
 
 /// A node's state.
 #[derive(Debug)]
@@ -114,10 +114,10 @@ impl Node {
         self.timed = timed;
     }
 
-    /// No longer observed.
+    /// No longer observed than any node is.
     pub(super) fn release(&mut self) {
-        self.observe = false;
-        self.observe_until = 0;
+        self.observe_until = OBSERVED_CALLS;
+        self.observe &= self.calls < OBSERVED_CALLS;
         self.timed = false;
     }
 }

@@ -69,6 +69,14 @@ impl Rest {
         length as usize
     }
 
+    /// How many calls have passed unseen since the rest began, if `remaining` of it are left; the rest is over then.
+    pub(super) fn end(&mut self, remaining: usize) -> u64 {
+        match std::mem::take(&mut self.resting) {
+            true => u64::from(self.last).saturating_sub(remaining as u64),
+            false => 0,
+        }
+    }
+
     /// Whether this is the first call after a rest.
     #[inline]
     pub(super) fn wakes(&mut self) -> bool {

@@ -192,14 +192,19 @@ impl Library {
         }
         let text = text.get(..length.max(0) as usize).unwrap_or(&[]);
         let text = String::from_utf8_lossy(text);
-        match self.family {
-            Family::OpenMpi => text.split(',').next().unwrap_or("").trim().to_string(),
-            _ => {
-                let mut words = text.split_whitespace();
-                let words: Vec<&str> = words.by_ref().take(3).collect();
-                words.join(" ")
-            }
+        let mut name = match self.family {
+            // "Open MPI v4.1.4, package: ..."
+            Family::OpenMpi => text.split(',').next().unwrap_or(""),
+            // MPICH: "MPICH Version:      4.0.2" in a line; its descendants put theirs on one line too.
+            _ => text.lines().next().unwrap_or(""),
         }
+        .replace(" Version:", "");
+        name.truncate(
+            name.char_indices()
+                .nth(80)
+                .map_or(name.len(), |(end, _)| end),
+        );
+        name.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }
 

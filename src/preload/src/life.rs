@@ -10,7 +10,7 @@ use crate::{clock, copies, memory, resolve, session, ucx};
 use copytune_core::engine::{Config, Engine, Mode};
 use copytune_core::options::{self, Log, Options};
 use copytune_core::routines::{self, Features, Mask};
-use copytune_core::tuner::Settings;
+use copytune_core::tuner::{Settings, strategy};
 use core::ffi::{CStr, c_int};
 use core::panic::AssertUnwindSafe;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
@@ -147,6 +147,7 @@ fn start(world: bool) -> bool {
     let clock_cost = clock::start();
     let memory = memory::Memory::load(&options, &library, place);
     THREADED.store(granted_multiple(), Ordering::Relaxed);
+    session::prepare();
     PROCESS.store(std::process::id(), Ordering::Relaxed);
     let threshold = options.min_bytes.max(1);
     let explores = options.mode == options::Mode::Tune || options.routine.is_some();
@@ -227,6 +228,7 @@ pub fn new_engine() -> Option<(Engine, Library)> {
         tuner: Settings {
             seed: job.options.seed ^ u64::from(job.place.0) << 32,
             turn: (job.place.0 & 1) as u8,
+            strategy: strategy::by_name(job.options.strategy).unwrap_or(strategy::default()),
             ..Settings::default()
         },
     };
@@ -273,6 +275,7 @@ fn end(finished: bool) {
     }
     if let Some(job) = JOB.get() {
         let saved = catch_unwind(AssertUnwindSafe(|| {
+            session::count_unseen();
             let mut record = job.memory.record(clock::rate(), finished);
             session::for_each(|engine, signatures| record.add(engine, signatures));
             job.memory.save(job.place.0, record);

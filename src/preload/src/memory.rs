@@ -10,6 +10,7 @@ use copytune_core::options::{Mode, Options};
 use copytune_core::record::{self, Record};
 use copytune_core::report;
 use copytune_core::state::{self, Key, Refusal};
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -22,6 +23,8 @@ pub struct Memory {
     began_at: u64,
     /// Whether this run adds to what is saved.
     saves: bool,
+    /// Whether it has been added.
+    is_saved: AtomicBool,
 }
 
 fn seconds_since_epoch() -> u64 {
@@ -42,6 +45,7 @@ impl Memory {
             began: Instant::now(),
             began_at: seconds_since_epoch(),
             saves: options.routine.is_none(),
+            is_saved: AtomicBool::new(false),
         };
         let uses = matches!(options.mode, Mode::Tune | Mode::Replay) && options.routine.is_none();
         if let (true, Some(dir)) = (uses, &memory.dir) {
@@ -96,7 +100,10 @@ impl Memory {
         };
         let outcome = state::save(dir, &self.key, rank, record.finish());
         let problem = match outcome {
-            Ok(saved) => saved.set_aside.map(|refusal| refusal.to_string()),
+            Ok(saved) => {
+                self.is_saved.store(true, Ordering::Relaxed);
+                saved.set_aside.map(|refusal| refusal.to_string())
+            }
             Err(error) => Some(error.to_string()),
         };
         if let (Some(problem), true) = (problem, rank == 0) {
@@ -106,7 +113,12 @@ impl Memory {
 
     /// Rank 0's line at the end of the run, from what the ranks of its file have saved: of a job of thousands, the first
     /// 64 speak for all.
+    ///
+    /// `None` where nothing was saved: then there is nothing to tell, or a line has told why.
     pub fn summary(&self) -> Option<String> {
+        if !self.is_saved.load(Ordering::Relaxed) {
+            return None;
+        }
         let ranks = state::shard_of(self.dir.as_deref()?, &self.key, 0);
         let of_this_run = ranks.values().filter(|rank| rank.saved_at >= self.began_at);
         Some(report::summary_line(&self.key, of_this_run))

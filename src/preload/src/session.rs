@@ -2,17 +2,20 @@
 //! reading of each other's buffers in use, so calls need no lock.
 
 use crate::clock::Ticks;
+use crate::log::{self, Level};
 use crate::messages::{self, Datatypes, Message};
 use crate::modules::{self, Module};
 use crate::ranges::{Active, Board, NOBODY, Owner, Ranges, Spans};
 use crate::stubs::Slot;
-use crate::{life, ucx};
+use crate::{life, tls, ucx};
 use copytune_core::calls::{Binding, Completion, Finish, Role};
 use copytune_core::engine::{Engine, NodeInfo};
-use copytune_core::flow::NodeId;
-use copytune_core::site::{Key, Signature, Sites};
+use copytune_core::flow::{IntervalId, NodeId};
+use copytune_core::site::{self, Key, Signature, Sites};
 use copytune_core::state;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use copytune_core::tuner::Phase;
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::path::Path;
 
 /// What remains to be done after a call.
@@ -44,6 +47,8 @@ pub struct Session {
     present: Present,
     /// Whether UCX's copies were closed for a rest.
     dozed: bool,
+    /// Whether a living thread has it.
+    owned: AtomicBool,
     /// Whether the owner thread is inside `enter` or `leave`.
     busy: AtomicBool,
 }
@@ -64,8 +69,56 @@ static BOARDS: [AtomicPtr<Board>; MOST_SESSIONS] =
     [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST_SESSIONS];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// A new session for the calling thread; null when there are too many threads.
+/// Key whose destructor gives an ending thread's session to the next thread; `u32::MAX` where there is none.
+static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Makes sure that sessions come back from threads that end. To be called once, before the first session.
+pub fn prepare() {
+    let mut key = 0;
+    // SAFETY: pthread_key_create(3) writes a key to a live variable; the destructor lives as long as the library, which
+    // is never unloaded.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(give_back)) } == 0 {
+        KEY.store(key, Ordering::Release);
+    }
+}
+
+/// A thread ends.
+unsafe extern "C" fn give_back(session: *mut c_void) {
+    let thread = tls::thread();
+    // SAFETY: the thread's own words, still there while its destructors run; the session is never freed.
+    unsafe {
+        (*thread).session = core::ptr::null_mut();
+        (*session.cast::<Session>())
+            .owned
+            .store(false, Ordering::Release);
+    }
+}
+
+/// A session for the calling thread: one that an ended thread has left, with all that it knows, or a new one. Null when
+/// there are too many threads.
 pub fn create() -> *mut Session {
+    let session = all()
+        .find(|&session| {
+            // SAFETY: sessions are never freed; `owned` is atomic.
+            let owned = unsafe { &(*session).owned };
+            owned
+                .compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        })
+        .inspect(|&session| {
+            // SAFETY: it has just become this thread's, and nobody else's.
+            unsafe { (*session).engine.lose_track() }
+        })
+        .unwrap_or_else(new_session);
+    let key = KEY.load(Ordering::Acquire);
+    if !session.is_null() && key != u32::MAX {
+        // SAFETY: pthread_setspecific(3) with a key that was created and never deleted.
+        unsafe { libc::pthread_setspecific(key, session.cast()) };
+    }
+    session
+}
+
+fn new_session() -> *mut Session {
     let Some((engine, library)) = life::new_engine() else {
         return core::ptr::null_mut();
     };
@@ -93,6 +146,7 @@ pub fn create() -> *mut Session {
             chain: 0,
         },
         dozed: false,
+        owned: AtomicBool::new(true),
         busy: AtomicBool::new(false),
     }));
     if let Some(slot) = BOARDS.get(place) {
@@ -118,6 +172,17 @@ fn all() -> impl Iterator<Item = *mut Session> {
         .take(COUNT.load(Ordering::Acquire).min(MOST_SESSIONS))
         .map(|slot| slot.load(Ordering::Acquire))
         .filter(|session| !session.is_null())
+}
+
+/// The calling thread's session counts what passed unseen: the run ends.
+pub fn count_unseen() {
+    let thread = tls::thread();
+    // SAFETY: this thread's own words and session, to which no other reference is held: the hooks are not running.
+    if let Some((session, rest)) =
+        unsafe { (*thread).session.as_mut().map(|s| (s, (*thread).rest)) }
+    {
+        session.engine.count_unseen(rest);
+    }
 }
 
 /// Shows each session whose thread is not inside copytune to `visit`. Copytune must be off already, so that no
@@ -233,6 +298,9 @@ impl Session {
             return (self.matched(false), after);
         };
         self.engine.step(node, &mut Ticks);
+        if let Some(interval) = self.engine.take_news() {
+            self.tell(interval);
+        }
         let Some(state) = self.engine.node(node) else {
             return (self.matched(false), after);
         };
@@ -270,6 +338,50 @@ impl Session {
             _ => {
                 self.active.spans = Spans::default();
                 (self.matched(false), after)
+            }
+        }
+    }
+
+    /// Writes a decision to the log.
+    #[cold]
+    fn tell(&self, id: IntervalId) {
+        let place = |node: NodeId| {
+            let signature = self.signatures.get(node as usize)?.as_ref()?;
+            Some((
+                site::file_name(&signature.module),
+                signature.offset,
+                signature.call,
+                signature.bytes,
+            ))
+        };
+        let interval = self.engine.interval(id);
+        if let Some(tuner) = interval.and_then(|interval| interval.tuner.as_ref())
+            && let Some((module, offset, call, bytes)) = self
+                .engine
+                .tracker()
+                .nodes(id)
+                .first()
+                .and_then(|&node| place(node))
+        {
+            let phase = tuner.phase();
+            match tuner
+                .outcome()
+                .filter(|_| matches!(phase, Phase::Adopted | Phase::Rejected))
+            {
+                Some(outcome) => log::say(
+                    Level::Debug,
+                    format_args!(
+                        "interval at {module}+{offset:#x} ({call}, {bytes} bytes): {phase:?} ({:?}, gain {:?})",
+                        outcome.finding,
+                        outcome.gain.map(|gain| gain.estimate)
+                    ),
+                ),
+                None => log::say(
+                    Level::Debug,
+                    format_args!(
+                        "interval at {module}+{offset:#x} ({call}, {bytes} bytes): {phase:?}"
+                    ),
+                ),
             }
         }
     }
