@@ -33,6 +33,17 @@ pub enum Log {
     Debug,
 }
 
+/// Whether messages that the kernel copies between processes may be copied directly instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direct {
+    /// Never.
+    Off,
+    /// Those of buffers that are sent again and again.
+    Auto,
+    /// As soon as a buffer is sent a second time.
+    Force,
+}
+
 /// Everything that the environment can set, validated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -53,6 +64,8 @@ pub struct Options {
     pub routine: Option<String>,
     /// Smaller messages are left alone, in bytes.
     pub min_bytes: usize,
+    /// Whether the kernel's copies between processes may be replaced.
+    pub direct: Direct,
     /// How much is said.
     pub log: Log,
     /// CPU feature mask as given; it parses as a [`Mask`].
@@ -70,6 +83,7 @@ impl Default for Options {
             routines: Vec::new(),
             routine: None,
             min_bytes: 1024,
+            direct: Direct::Off,
             log: Log::Summary,
             cpu_mask: None,
         }
@@ -203,6 +217,23 @@ static VARIABLES: &[Variable] = &[
         about: "Smaller messages are left alone.",
         take: |value, options| {
             options.min_bytes = parse_bytes(value.to_str()?)?;
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_DIRECT",
+        allowed: || "off, auto or force".to_owned(),
+        default: "off",
+        about: "Direct copies from the sender's memory instead of the kernel's: never, for buffers sent again and again, or at once.",
+        take: |value, options| {
+            options.direct = one_of(
+                value,
+                &[
+                    ("off", Direct::Off),
+                    ("auto", Direct::Auto),
+                    ("force", Direct::Force),
+                ],
+            )?;
             Some(())
         },
     },

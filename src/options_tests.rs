@@ -29,6 +29,7 @@ fn every_variable_is_read() {
         ("COPYTUNE_ROUTINES", "li*, libc"),
         ("COPYTUNE_ROUTINE", "libc"),
         ("COPYTUNE_MIN_BYTES", "4k"),
+        ("COPYTUNE_DIRECT", "force"),
         ("COPYTUNE_LOG", "debug"),
         ("COPYTUNE_CPU_MASK", "avx2"),
     ]);
@@ -44,6 +45,7 @@ fn every_variable_is_read() {
             routines: vec!["li*".into(), "libc".into()],
             routine: Some("libc".into()),
             min_bytes: 4096,
+            direct: Direct::Force,
             log: Log::Debug,
             cpu_mask: Some("avx2".into()),
         }

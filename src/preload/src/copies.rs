@@ -167,7 +167,8 @@ fn default_routine(n: usize, from: usize, next: CopyFn) -> CopyFn {
     ucx::inline_copy(n, from).unwrap_or(next)
 }
 
-fn next_memmove() -> CopyFn {
+/// The C library's memmove, or what stands for it until that is known.
+pub fn next_memmove() -> CopyFn {
     let next = NEXT_MEMMOVE.load(Ordering::Acquire);
     // SAFETY: null or memmove's address, whose signature CopyFn is; Option<fn> has the null niche.
     unsafe { core::mem::transmute::<*mut c_void, Option<CopyFn>>(next) }

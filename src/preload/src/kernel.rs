@@ -1,13 +1,14 @@
-//! process_vm_readv and process_vm_writev: the libraries' single copy by the kernel. It is passed on as it is and
-//! counted, so that the report can say where a message's bytes went.
+//! process_vm_readv and process_vm_writev: the libraries' single copy by the kernel. Reads of promoted buffers are made
+//! directly (see `direct`); anything else is passed on as it is and counted, so that the report can say where a message's bytes went.
 
-use crate::{resolve, tls};
+use crate::direct::{self, Kernel, Read};
+use crate::ranges::Owner;
+use crate::session::Session;
+use crate::{clock, copies, resolve, tls};
+use copytune_core::engine::Node;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use libc::{c_ulong, iovec, pid_t, ssize_t};
-
-type Transfer =
-    unsafe extern "C" fn(pid_t, *const iovec, c_ulong, *const iovec, c_ulong, c_ulong) -> ssize_t;
 
 static NEXT_READ: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static NEXT_WRITE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
@@ -28,6 +29,22 @@ pub unsafe extern "C" fn process_vm_readv(
     let Some(next) = next(&NEXT_READ, c"process_vm_readv") else {
         return refused();
     };
+    if direct::is_on() && local_count == 1 && remote_count == 1 && flags == 0 {
+        // SAFETY: one entry each, as the counts say.
+        let (to, from) = unsafe { (*local, *remote) };
+        if to.iov_len == from.iov_len {
+            let read = Read {
+                process: pid,
+                target: to.iov_base.cast(),
+                source: from.iov_base as usize,
+                bytes: to.iov_len,
+            };
+            // SAFETY: the caller answers for the target as it does to the system call.
+            if let Some(done) = unsafe { read_once(&read, next) } {
+                return done;
+            }
+        }
+    }
     // SAFETY: the caller's own arguments.
     let done = unsafe { next(pid, local, local_count, remote, remote_count, flags) };
     // SAFETY: `local` has `local_count` entries, as the system call has just read them.
@@ -58,14 +75,79 @@ pub unsafe extern "C" fn process_vm_writev(
     done
 }
 
-fn next(slot: &AtomicPtr<u8>, name: &CStr) -> Option<Transfer> {
+/// One read of one range, directly or by the kernel; `None` outside the calls that are followed.
+///
+/// # Safety
+/// As process_vm_readv(2); `next` is that function.
+unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
+    // SAFETY: reads this thread's words. Inside an outermost call the session is lent to nobody else (see
+    // `copy_inside_call`); nothing below comes back here, because `next` is the C library's function.
+    let session = unsafe {
+        let thread = tls::thread();
+        if (*thread).frame == 0 {
+            return None;
+        }
+        (*thread).session.as_mut()?
+    };
+    let owner = session.owner(read.target as usize, 0);
+    let before = clock::now();
+    let routine = owner.routine.unwrap_or_else(copies::next_memmove);
+    // SAFETY: as the caller promises; the routine is one that this CPU can run (Routine::function).
+    if unsafe { session.reader.read(read, next, routine) } {
+        note(session, owner, |node| {
+            let ticks = if node.timed {
+                clock::now().wrapping_sub(before)
+            } else {
+                0
+            };
+            node.copied(read.bytes, ticks);
+        });
+        return Some(read.bytes as ssize_t);
+    }
+    let (local, remote) = (
+        iovec {
+            iov_base: read.target.cast(),
+            iov_len: read.bytes,
+        },
+        iovec {
+            iov_base: read.source as *mut _,
+            iov_len: read.bytes,
+        },
+    );
+    // SAFETY: as the caller promises.
+    let done = unsafe { next(read.process, &raw const local, 1, &raw const remote, 1, 0) };
+    // SAFETY: errno is the calling thread's own; what follows must not change what the call has left there.
+    let errno = unsafe { *libc::__errno_location() };
+    if let Ok(bytes) = usize::try_from(done) {
+        note(session, owner, |node| node.copied_by_kernel(bytes));
+        if bytes == read.bytes {
+            session.reader.read_by_kernel(read, next);
+        }
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+    Some(done)
+}
+
+/// Lets the node of a copy, if it is observed, take notice of it.
+fn note(session: &mut Session, owner: Owner, notice: impl FnOnce(&mut Node)) {
+    if let Some(node) = session
+        .engine
+        .node_mut(owner.node)
+        .filter(|node| node.observe)
+    {
+        notice(node);
+    }
+}
+
+fn next(slot: &AtomicPtr<u8>, name: &CStr) -> Option<Kernel> {
     let mut next = slot.load(Ordering::Acquire);
     if next.is_null() {
         next = resolve::search(name).cast_mut();
         slot.store(next, Ordering::Release);
     }
     // SAFETY: null or the address of the C library's function of that type; Option<fn> has the null niche.
-    unsafe { core::mem::transmute::<*mut u8, Option<Transfer>>(next) }
+    unsafe { core::mem::transmute::<*mut u8, Option<Kernel>>(next) }
 }
 
 /// ENOSYS, as on a kernel without the call: the libraries then copy another way.
@@ -101,12 +183,6 @@ unsafe fn count(
         // SAFETY: there is at least one entry.
         let (target, source) = place(unsafe { (*local).iov_base } as usize);
         let owner = session.owner(target, source);
-        if let Some(node) = session
-            .engine
-            .node_mut(owner.node)
-            .filter(|node| node.observe)
-        {
-            node.copied_by_kernel(bytes);
-        }
+        note(session, owner, |node| node.copied_by_kernel(bytes));
     }
 }

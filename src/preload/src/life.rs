@@ -6,7 +6,7 @@
 use crate::library::Library;
 use crate::log::{self, Level};
 use crate::stubs::Slot;
-use crate::{clock, copies, memory, resolve, session, ucx};
+use crate::{clock, copies, direct, memory, resolve, session, ucx};
 use copytune_core::engine::{Config, Engine, Mode};
 use copytune_core::options::{self, Log, Options};
 use copytune_core::routines::{self, Features, Mask};
@@ -81,6 +81,7 @@ pub fn guarded<T>(part: impl FnOnce() -> T) -> Option<T> {
 
 fn switch_off() {
     copies::set_threshold(usize::MAX);
+    direct::stop();
     STATE.store(OFF, Ordering::SeqCst);
     ucx::close();
 }
@@ -166,6 +167,9 @@ fn start(world: bool) -> bool {
         ucx::open();
     }
     copies::set_threshold(threshold);
+    if let Some(job) = JOB.get() {
+        direct::start(job.options.direct);
+    }
     // SAFETY: atexit(3) with a function that lives as long as this library, which is never unloaded (preloaded).
     unsafe { libc::atexit(at_exit) };
     true
@@ -273,6 +277,7 @@ fn end(finished: bool) {
     if PROCESS.load(Ordering::Relaxed) != std::process::id() {
         return;
     }
+    direct::tell();
     if let Some(job) = JOB.get() {
         let saved = catch_unwind(AssertUnwindSafe(|| {
             session::count_unseen();

@@ -249,6 +249,12 @@ impl Ranges {
             .map_or(0, |operation| operation.bytes)
     }
 
+    /// Where a request's outgoing message lies, and its bytes (of both ends where it has two).
+    pub fn sends(&self, request: u64) -> Option<(Span, u64)> {
+        let operation = self.operations.get(self.find(request)? as usize)?;
+        Some((operation.spans.send, operation.bytes))
+    }
+
     /// A persistent request begins, at the site `owner`.
     pub fn activate(&mut self, request: u64, owner: Owner) {
         if let Some(index) = self.find(request) {

@@ -7,7 +7,7 @@ use crate::messages::{self, Datatypes, Message};
 use crate::modules::{self, Module};
 use crate::ranges::{Active, Board, NOBODY, Owner, Ranges, Spans};
 use crate::stubs::Slot;
-use crate::{life, tls, ucx};
+use crate::{direct, life, tls, ucx};
 use copytune_core::calls::{Binding, Completion, Finish, Role};
 use copytune_core::engine::{Engine, NodeInfo};
 use copytune_core::flow::{IntervalId, NodeId};
@@ -36,6 +36,8 @@ const MOST_REQUESTS: i64 = 4096;
 pub struct Session {
     /// Calls, intervals, choices.
     pub engine: Engine,
+    /// Reads from other processes.
+    pub reader: direct::Reader,
     sites: Sites,
     /// By node: what identifies its site across runs; `None` for calls made by the MPI library itself.
     signatures: Vec<Option<Signature>>,
@@ -130,6 +132,7 @@ fn new_session() -> *mut Session {
     let board: &'static Board = Box::leak(Box::default());
     let session = Box::into_raw(Box::new(Session {
         engine,
+        reader: direct::Reader::default(),
         sites: Sites::default(),
         signatures: Vec::new(),
         builds: Vec::new(),
@@ -245,6 +248,10 @@ impl Session {
 
     #[cold]
     fn doze(&mut self, rest: usize) -> usize {
+        if direct::is_on() {
+            // Reads are made and buffers promoted in calls that are seen.
+            return 0;
+        }
         if ucx::is_open() {
             if life::is_threaded() {
                 return 0;
@@ -272,6 +279,7 @@ impl Session {
                     None => Message::default(),
                 };
                 let (send, receive) = (message(send), message(receive));
+                direct::sending(send.span.start, send.span.end, send.bytes);
                 spans = Spans {
                     send: send.span,
                     receive: receive.span,
@@ -558,6 +566,9 @@ impl Session {
 
     fn before_start(&mut self, slot: &Slot, arguments: &[usize], owner: Owner) {
         self.requests(slot, arguments, |session, request, _| {
+            if let Some((span, bytes)) = session.ranges.sends(request) {
+                direct::sending(span.start, span.end, bytes);
+            }
             session.ranges.activate(request, owner)
         });
     }

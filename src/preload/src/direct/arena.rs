@@ -1,0 +1,242 @@
+//! The arena: one memfd per process. Its first page holds words for peers, the rest promoted pages.
+//!
+//! It cannot shrink, so no peer that has it mapped can be hurt; it disappears with the last process that has it open or
+//! mapped; and it can be opened through /proc/PID/fd by those alone who may trace the process (proc_pid_fd(5)).
+
+use super::PAGE;
+use super::mappings::File;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use std::sync::OnceLock;
+
+/// The name of the memfd, as its link in /proc/PID/fd ends.
+pub const LINK: &[u8] = b"/memfd:copytune-arena (deleted)";
+/// What the first page begins with: the project's name and the version of this layout.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x01");
+/// Where promoted pages begin: 2 MiB, so that huge pages can lie at congruent addresses.
+pub const FIRST: u64 = 2 << 20;
+/// Requests that are kept until the owner looks.
+const REQUESTS: usize = 128;
+/// Most bytes of an arena: address space in every peer.
+const MOST: u64 = 64 << 30;
+
+/// The first page.
+#[repr(C)]
+pub struct Words {
+    magic: AtomicU64,
+    /// A random number that the owner also has at `cookie_address` of its own memory.
+    pub cookie: AtomicU64,
+    /// See `cookie`.
+    pub cookie_address: AtomicU64,
+    /// Promotions so far: while it stands still, a range that was not promoted still is not.
+    pub generation: AtomicU64,
+    /// Requests so far.
+    pub asked: AtomicU64,
+    /// Bytes that a forked child has made its own; all bits set when it has finished.
+    pub forked: AtomicU64,
+    requests: [Request; REQUESTS],
+}
+
+const _: () = assert!(size_of::<Words>() <= PAGE);
+
+/// A range that a peer has read again and again; bytes 0: none, or not complete.
+#[repr(C)]
+struct Request {
+    start: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Words {
+    /// Whether a peer's first page is one that this version understands.
+    pub fn are_known(&self) -> bool {
+        self.magic.load(Ordering::Acquire) == MAGIC
+    }
+
+    /// Asks the owner to promote the range when it sends it next. May be lost, and is repeated then.
+    pub fn ask(&self, start: usize, bytes: usize) {
+        let number = self.asked.load(Ordering::Relaxed);
+        if let Some(request) = self.requests.get(number as usize % REQUESTS) {
+            request.bytes.store(0, Ordering::Relaxed);
+            request.start.store(start as u64, Ordering::Release);
+            request.bytes.store(bytes as u64, Ordering::Release);
+        }
+        self.asked.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Takes request `number`.
+    pub fn take(&self, number: u64) -> Option<(usize, usize)> {
+        let request = self.requests.get(number as usize % REQUESTS)?;
+        let bytes = request.bytes.swap(0, Ordering::AcqRel);
+        let start = request.start.load(Ordering::Acquire);
+        (bytes != 0).then_some((start as usize, bytes as usize))
+    }
+
+    /// The number of the oldest request that can still be there.
+    pub fn oldest(asked: u64, seen: u64) -> u64 {
+        seen.max(asked.saturating_sub(REQUESTS as u64))
+    }
+}
+
+/// This process's arena.
+#[derive(Debug)]
+pub struct Arena {
+    descriptor: AtomicI32,
+    /// The file.
+    pub file: File,
+    /// Its size in bytes.
+    pub capacity: u64,
+    words: AtomicPtr<Words>,
+}
+
+static OWN: OnceLock<Arena> = OnceLock::new();
+static COOKIE: AtomicU64 = AtomicU64::new(0);
+
+/// This process's arena, if it has one.
+#[inline]
+pub fn own() -> Option<&'static Arena> {
+    OWN.get()
+}
+
+/// Device and inode behind a descriptor, and the size.
+pub fn identify(descriptor: c_int) -> Option<(File, u64)> {
+    // SAFETY: an all-zero stat is a valid value; fstat(2) fills it.
+    let mut status: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: fstat(2) into a live structure.
+    if unsafe { libc::fstat(descriptor, &raw mut status) } != 0 {
+        return None;
+    }
+    let file = File {
+        device: (libc::major(status.st_dev), libc::minor(status.st_dev)),
+        inode: status.st_ino,
+    };
+    Some((file, u64::try_from(status.st_size).ok()?))
+}
+
+/// Makes the arena.
+pub fn create() -> Result<(), &'static str> {
+    let capacity = capacity().ok_or("the limit on file sizes is too low")?;
+    // SAFETY: memfd_create(2) with a terminated name.
+    let descriptor = unsafe {
+        libc::memfd_create(
+            c"copytune-arena".as_ptr(),
+            libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING,
+        )
+    };
+    if descriptor < 0 {
+        return Err("memfd_create is not possible");
+    }
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: the descriptor is open and this function's own; the mapping is new memory of one page.
+    let words = unsafe {
+        let sized = libc::ftruncate(descriptor, capacity as i64) == 0
+            && libc::fcntl(descriptor, libc::F_ADD_SEALS, seals) == 0
+            && libc::fallocate(descriptor, 0, 0, PAGE as i64) == 0;
+        if sized {
+            map(
+                core::ptr::null_mut(),
+                PAGE,
+                libc::PROT_READ | libc::PROT_WRITE,
+                0,
+                descriptor,
+                0,
+            )
+        } else {
+            None
+        }
+    };
+    let (Some(words), Some((file, _))) = (words, identify(descriptor)) else {
+        // SAFETY: as above.
+        unsafe { libc::close(descriptor) };
+        return Err("no shared memory is to be had");
+    };
+    let words: *mut Words = words.cast();
+    // SAFETY: a page of zeroes, which is a valid value of atomics; it stays mapped for ever.
+    let page = unsafe { &*words };
+    let cookie = random();
+    COOKIE.store(cookie, Ordering::Relaxed);
+    page.cookie.store(cookie, Ordering::Relaxed);
+    page.cookie_address
+        .store(COOKIE.as_ptr() as u64, Ordering::Relaxed);
+    page.magic.store(MAGIC, Ordering::Release);
+    let arena = Arena {
+        descriptor: AtomicI32::new(descriptor),
+        file,
+        capacity,
+        words: AtomicPtr::new(words),
+    };
+    OWN.set(arena).map_err(|_| "there is one already")
+}
+
+/// As much as there is memory, within bounds and the limit on file sizes, beyond which ftruncate(2) would end the
+/// process by SIGXFSZ.
+fn capacity() -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: getrlimit(2) into a live structure; sysconf(3) takes numbers.
+    let (failed, pages) = unsafe {
+        (
+            libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit),
+            libc::sysconf(libc::_SC_PHYS_PAGES),
+        )
+    };
+    let memory = u64::try_from(pages).ok()? * PAGE as u64;
+    let capacity = memory.min(MOST).min(limit.rlim_cur) & !(FIRST - 1);
+    (failed == 0 && capacity > 2 * FIRST).then_some(capacity)
+}
+
+fn random() -> u64 {
+    let mut number = 0u64;
+    // SAFETY: getrandom(2) fills a live variable of that size.
+    unsafe {
+        libc::getrandom(
+            (&raw mut number).cast(),
+            size_of::<u64>(),
+            libc::GRND_NONBLOCK,
+        )
+    };
+    number | 1
+}
+
+impl Arena {
+    /// The first page.
+    #[inline]
+    pub fn words(&self) -> &'static Words {
+        // SAFETY: set by `create` to a page that stays mapped for ever, and holds atomics only.
+        unsafe { &*self.words.load(Ordering::Relaxed) }
+    }
+
+    /// The descriptor; `None` when the program has closed it, whatever it has opened since.
+    pub fn descriptor(&self) -> Option<c_int> {
+        let descriptor = self.descriptor.load(Ordering::Relaxed);
+        let (file, _) = identify(descriptor)?;
+        (file == self.file).then_some(descriptor)
+    }
+}
+
+/// mmap(2), shared; `None` when it is refused.
+///
+/// # Safety
+/// With MAP_FIXED in `flags`, the range must be the caller's to replace.
+pub unsafe fn map(
+    address: *mut c_void,
+    bytes: usize,
+    protection: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: u64,
+) -> Option<*mut c_void> {
+    // SAFETY: as the caller promises; without MAP_FIXED new memory harms nothing.
+    let mapped = unsafe {
+        libc::mmap(
+            address,
+            bytes,
+            protection,
+            flags | libc::MAP_SHARED | libc::MAP_NORESERVE,
+            descriptor,
+            offset as i64,
+        )
+    };
+    (mapped != libc::MAP_FAILED).then_some(mapped)
+}

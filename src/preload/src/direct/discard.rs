@@ -1,0 +1,179 @@
+//! madvise and mremap: what they mean for private memory, they must mean for promoted pages.
+//!
+//! The modules' calls are led here by `bindings`. Both may be called by allocators that hold their own locks: nothing here allocates or takes a lock.
+
+use super::arena::{self, FIRST};
+use super::mappings::Mappings;
+use super::{PAGE, fork, promotion};
+use crate::resolve;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+type Madvise = unsafe extern "C" fn(*mut c_void, usize, c_int) -> c_int;
+type Mremap = unsafe extern "C" fn(*mut c_void, usize, usize, c_int, *mut c_void) -> *mut c_void;
+
+static NEXT_MADVISE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+static NEXT_MREMAP: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+
+/// MADV_GUARD_INSTALL (Linux 6.13): the pages are lost.
+const MADV_GUARD_INSTALL: c_int = 102;
+/// MADV_DONTNEED_LOCKED (Linux 5.18).
+const MADV_DONTNEED_LOCKED: c_int = 24;
+
+/// Finds the next implementations, before anything is promoted.
+pub fn find_next() {
+    NEXT_MADVISE.store(resolve::search(c"madvise").cast_mut(), Ordering::Release);
+    NEXT_MREMAP.store(resolve::search(c"mremap").cast_mut(), Ordering::Release);
+}
+
+/// The next madvise(2): the libraries' own hooks see it.
+///
+/// # Safety
+/// As madvise(2).
+pub unsafe fn advise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
+    let next = NEXT_MADVISE.load(Ordering::Acquire);
+    // SAFETY: null or madvise's address; Option<fn> has the null niche. Else the system call itself, with the caller's
+    // arguments.
+    unsafe {
+        match core::mem::transmute::<*mut u8, Option<Madvise>>(next) {
+            Some(next) => next(address, bytes, advice),
+            None => libc::syscall(libc::SYS_madvise, address, bytes, advice) as c_int,
+        }
+    }
+}
+
+/// The next mremap(2).
+///
+/// # Safety
+/// As mremap(2).
+unsafe fn remap(
+    old: *mut c_void,
+    bytes: usize,
+    new_bytes: usize,
+    flags: c_int,
+    place: *mut c_void,
+) -> *mut c_void {
+    let next = NEXT_MREMAP.load(Ordering::Acquire);
+    // SAFETY: as in `advise`; a variadic function takes the fifth argument in the same register (x86-64 psABI 3.5.7).
+    unsafe {
+        match core::mem::transmute::<*mut u8, Option<Mremap>>(next) {
+            Some(next) => next(old, bytes, new_bytes, flags, place),
+            None => {
+                libc::syscall(libc::SYS_mremap, old, bytes, new_bytes, flags, place) as *mut c_void
+            }
+        }
+    }
+}
+
+/// Puts the pages at `new` in the place of those at `old`.
+///
+/// # Safety
+/// The caller owns both ranges.
+pub unsafe fn exchange(new: *mut c_void, bytes: usize, old: *mut c_void) -> bool {
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    // By the system call itself: UCX 1.13 patches mremap with a hook that loses the fifth argument.
+    // SAFETY: as the caller promises.
+    unsafe { libc::syscall(libc::SYS_mremap, new, bytes, bytes, flags, old) == old as i64 }
+}
+
+/// In place of madvise(2).
+///
+/// # Safety
+/// As the C library's function.
+pub unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
+    let start = address as usize;
+    let end = start.saturating_add(bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes));
+    if promotion::may_hold(start, end) && start.is_multiple_of(PAGE) {
+        match advice {
+            libc::MADV_DONTNEED | libc::MADV_FREE | MADV_DONTNEED_LOCKED | MADV_GUARD_INSTALL => {
+                // SAFETY: the caller discards these pages.
+                unsafe { discard(start, end) };
+            }
+            // Both depend on the memory being private.
+            libc::MADV_WIPEONFORK | libc::MADV_REMOVE => {
+                fork::make_private(start, end);
+            }
+            _ => {}
+        }
+    }
+    // SAFETY: the caller's own arguments.
+    unsafe { advise(address, bytes, advice) }
+}
+
+/// Replaces the promoted pages in the range by fresh private ones.
+///
+/// # Safety
+/// The caller may discard the range.
+unsafe fn discard(start: usize, end: usize) {
+    let (Some(arena), Some(mappings)) = (arena::own(), Mappings::of(0)) else {
+        return;
+    };
+    mappings.each(start, end, |mapping| {
+        if mapping.file == arena.file && mapping.offset >= FIRST {
+            let (first, last) = (mapping.start.max(start), mapping.end.min(end));
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+            // SAFETY: pages that promotion has put there and that their owner gives up.
+            unsafe {
+                libc::mmap(
+                    first as *mut c_void,
+                    last - first,
+                    mapping.protection,
+                    flags,
+                    -1,
+                    0,
+                )
+            };
+        }
+    });
+}
+
+/// In place of mremap(2).
+///
+/// # Safety
+/// As the C library's function.
+pub unsafe extern "C" fn mremap(
+    old: *mut c_void,
+    bytes: usize,
+    new_bytes: usize,
+    flags: c_int,
+    place: *mut c_void,
+) -> *mut c_void {
+    let start = old as usize;
+    let end = start.saturating_add(bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes));
+    let promoted = promotion::may_hold(start, end) && start.is_multiple_of(PAGE);
+    if promoted {
+        fork::make_private(start, end);
+    }
+    // SAFETY: the caller's own arguments.
+    let moved = unsafe { remap(old, bytes, new_bytes, flags, place) };
+    // SAFETY: errno is the calling thread's own.
+    let errno = unsafe { *libc::__errno_location() };
+    if promoted && moved == libc::MAP_FAILED && errno == libc::EFAULT {
+        // Pages that were exchanged are mappings of their own, over several of which the kernel grows none.
+        if flags == libc::MREMAP_MAYMOVE && new_bytes > bytes {
+            // SAFETY: the caller gives the old range up for a new one, as the flag says.
+            return unsafe { grow(old, bytes, new_bytes) };
+        }
+        // SAFETY: as above. A range that cannot grow in place is one of the documented failures.
+        unsafe { *libc::__errno_location() = libc::ENOMEM };
+    }
+    moved
+}
+
+/// What mremap(2) does, by copying.
+///
+/// # Safety
+/// The caller owns the old range and gives it up.
+unsafe fn grow(old: *mut c_void, bytes: usize, new_bytes: usize) -> *mut c_void {
+    const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: the old range is mapped, and new memory is apart from it.
+    unsafe {
+        let new = libc::mmap(core::ptr::null_mut(), new_bytes, BOTH, flags, -1, 0);
+        if new != libc::MAP_FAILED {
+            core::ptr::copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), bytes);
+            libc::munmap(old, bytes);
+        }
+        new
+    }
+}

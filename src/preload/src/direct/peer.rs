@@ -1,0 +1,164 @@
+//! A process on this host whose arena this one has mapped.
+
+use super::PAGE;
+use super::arena::{self, FIRST, LINK, Words};
+use super::mappings::{File, Mappings};
+use super::reader::Kernel;
+use core::ffi::c_void;
+use libc::{iovec, pid_t};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+
+/// The mapped arena of another process.
+#[derive(Debug)]
+pub struct Peer {
+    /// Its process id.
+    pub process: pid_t,
+    /// Its mappings.
+    pub mappings: Mappings,
+    /// The arena's file.
+    pub file: File,
+    capacity: u64,
+    words: *mut c_void,
+    body: *mut c_void,
+}
+
+impl Peer {
+    /// Finds and maps the arena of `process`; `None` where there is none, or it is not surely that process's own.
+    pub fn open(process: pid_t, kernel: Kernel) -> Option<Self> {
+        let mappings = Mappings::of(process)?;
+        let link = std::fs::read_dir(format!("/proc/{process}/fd"))
+            .ok()?
+            .flatten()
+            .map(|entry| entry.path())
+            .find(|path| {
+                std::fs::read_link(path).is_ok_and(|link| link.as_os_str().as_bytes() == LINK)
+            })?;
+        let opened = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(link)
+            .ok()?;
+        let descriptor = opened.as_raw_fd();
+        let (file, capacity) = arena::identify(descriptor)?;
+        // SAFETY: fcntl(2) on an open descriptor.
+        let seals = unsafe { libc::fcntl(descriptor, libc::F_GET_SEALS) };
+        if capacity <= FIRST || seals & libc::F_SEAL_SHRINK == 0 {
+            return None;
+        }
+        let size = usize::try_from(capacity).ok()?;
+        // SAFETY: new memory, which shows a file that cannot shrink.
+        let (words, body) = unsafe {
+            (
+                arena::map(
+                    core::ptr::null_mut(),
+                    PAGE,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    0,
+                    descriptor,
+                    0,
+                )?,
+                map_aligned(size, descriptor),
+            )
+        };
+        let peer = Self {
+            process,
+            mappings,
+            file,
+            capacity,
+            words,
+            body: body.unwrap_or(core::ptr::null_mut()),
+        };
+        (!peer.body.is_null() && peer.words().are_known() && peer.is_owner(kernel)).then_some(peer)
+    }
+
+    /// The arena's first page.
+    #[inline]
+    pub fn words(&self) -> &Words {
+        // SAFETY: mapped as long as `self` lives; atomics only, for which any content is valid.
+        unsafe { &*self.words.cast::<Words>() }
+    }
+
+    /// Where `bytes` bytes of the file from `offset` on are mapped here, if they are inside the part for promoted pages.
+    #[inline]
+    pub fn at(&self, offset: u64, bytes: usize) -> Option<*const u8> {
+        let end = offset.checked_add(bytes as u64)?;
+        (offset >= FIRST && end <= self.capacity)
+            // SAFETY: inside the mapping.
+            .then(|| unsafe { self.body.cast::<u8>().add(offset as usize).cast_const() })
+    }
+
+    /// Whether the process that the kernel copy reaches by this id has the arena's cookie in its own memory, and lets it be read.
+    fn is_owner(&self, kernel: Kernel) -> bool {
+        use core::sync::atomic::Ordering::Relaxed;
+        let mut found = 0u64;
+        let local = iovec {
+            iov_base: (&raw mut found).cast(),
+            iov_len: size_of::<u64>(),
+        };
+        let remote = iovec {
+            iov_base: self.words().cookie_address.load(Relaxed) as *mut c_void,
+            iov_len: size_of::<u64>(),
+        };
+        // SAFETY: process_vm_readv(2) into a live variable of that size.
+        let read = unsafe { kernel(self.process, &raw const local, 1, &raw const remote, 1, 0) };
+        read == size_of::<u64>() as isize
+            && found != 0
+            && found == self.words().cookie.load(Relaxed)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // SAFETY: both mappings are this value's own, and nothing of them is lent beyond its life.
+        unsafe {
+            libc::munmap(self.words, PAGE);
+            if !self.body.is_null() {
+                libc::munmap(self.body, self.capacity as usize);
+            }
+        }
+    }
+}
+
+/// Maps the whole file for reading at an address that huge pages can share with its offset.
+///
+/// # Safety
+/// The descriptor is open.
+unsafe fn map_aligned(size: usize, descriptor: i32) -> Option<*mut c_void> {
+    let huge = FIRST as usize;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: reserves new address space, then replaces a part of it and gives the rest back.
+    unsafe {
+        let room = libc::mmap(
+            core::ptr::null_mut(),
+            size + huge,
+            libc::PROT_NONE,
+            flags,
+            -1,
+            0,
+        );
+        if room == libc::MAP_FAILED {
+            return None;
+        }
+        let place = (room as usize).next_multiple_of(huge);
+        let before = place - room as usize;
+        let mapped = arena::map(
+            place as *mut c_void,
+            size,
+            libc::PROT_READ,
+            libc::MAP_FIXED,
+            descriptor,
+            0,
+        );
+        if before > 0 {
+            libc::munmap(room, before);
+        }
+        let rest = if mapped.is_some() {
+            place + size
+        } else {
+            place
+        };
+        libc::munmap(rest as *mut c_void, room as usize + size + huge - rest);
+        mapped
+    }
+}

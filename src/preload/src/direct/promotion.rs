@@ -1,0 +1,358 @@
+//! The sender's side: moves the buffers that peers ask for into the arena, inside a send of them, and gives back what the
+//! program no longer maps.
+
+use super::arena::{self, Arena, FIRST, Words};
+use super::mappings::Mappings;
+use super::{PAGE, is_on, plain};
+use crate::log::{self, Level};
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::Mutex;
+
+/// Requests that wait for a send of their range.
+const MOST_WANTED: usize = 256;
+/// Sends after which a request that none of them met is dropped: its range may belong to a collective operation, or be gone.
+const CHANCES: u32 = 4096;
+/// Memory that is twice there while a buffer moves.
+const CHUNK: usize = 4 << 20;
+/// One slot is looked at in so many sends: is it still mapped?
+const SPARSE: u32 = 64;
+
+/// Requests that were taken from the arena's first page.
+static SEEN: AtomicU64 = AtomicU64::new(0);
+/// Whether some of them wait.
+static WAITING: AtomicBool = AtomicBool::new(false);
+static SENDS: AtomicU32 = AtomicU32::new(0);
+/// What was promoted lies between these addresses; empty: nothing was.
+static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
+static HIGH: AtomicUsize = AtomicUsize::new(0);
+
+static OWNER: Mutex<Owner> = Mutex::new(Owner {
+    wanted: Vec::new(),
+    slots: Vec::new(),
+    free: Vec::new(),
+    next: FIRST,
+    hand: 0,
+    held_by_device: None,
+});
+
+struct Owner {
+    wanted: Vec<Wanted>,
+    slots: Vec<Slot>,
+    /// Given back: (offset, bytes).
+    free: Vec<(u64, u64)>,
+    /// From here on the arena was never used.
+    next: u64,
+    /// The slot to be looked at next.
+    hand: usize,
+    /// Whether some device may hold memory of this process, once that was looked at.
+    held_by_device: Option<bool>,
+}
+
+struct Wanted {
+    start: usize,
+    end: usize,
+    chances: u32,
+}
+
+/// A promoted range.
+#[derive(Clone, Copy)]
+struct Slot {
+    start: usize,
+    offset: u64,
+    bytes: u64,
+}
+
+/// Whether something between `start` and `end` may be promoted memory.
+#[inline(always)]
+pub fn may_hold(start: usize, end: usize) -> bool {
+    start < HIGH.load(Relaxed) && end > LOW.load(Relaxed)
+}
+
+/// A send of `bytes` bytes in `[start, end)` begins: until it ends, the program leaves them alone (MPI 4.0, 3.4 and 3.7.2).
+#[inline]
+pub fn sending(start: usize, end: usize, bytes: u64) {
+    if !is_on() || end.wrapping_sub(start) < PAGE {
+        return;
+    }
+    let Some(arena) = arena::own() else {
+        return;
+    };
+    // The count may lose an update of another thread: it only spreads the work.
+    let sends = SENDS.load(Relaxed).wrapping_add(1);
+    SENDS.store(sends, Relaxed);
+    let idle = arena.words().asked.load(Relaxed) == SEEN.load(Relaxed)
+        && !WAITING.load(Relaxed)
+        && !(sends.is_multiple_of(SPARSE) && HIGH.load(Relaxed) != 0);
+    if !idle {
+        // Another thread that is at it will do.
+        if let Ok(mut owner) = OWNER.try_lock() {
+            owner.serve(arena, start, end, bytes == (end - start) as u64, sends);
+        }
+    }
+}
+
+impl Owner {
+    #[cold]
+    fn serve(&mut self, arena: &Arena, start: usize, end: usize, contiguous: bool, sends: u32) {
+        self.collect(arena.words());
+        if sends.is_multiple_of(SPARSE) && !self.slots.is_empty() {
+            super::bindings::set();
+            self.look_at_one(arena);
+        }
+        let count = self.wanted.len();
+        self.wanted
+            .retain(|wanted| wanted.start < start || wanted.end > end);
+        let hit = self.wanted.len() < count;
+        for wanted in &mut self.wanted {
+            wanted.chances -= 1;
+        }
+        self.wanted.retain(|wanted| wanted.chances > 0);
+        WAITING.store(!self.wanted.is_empty(), Relaxed);
+        if hit && contiguous {
+            self.promote(arena, start.next_multiple_of(PAGE), end & !(PAGE - 1));
+        }
+    }
+
+    /// Takes the peers' requests.
+    fn collect(&mut self, words: &Words) {
+        let (asked, seen) = (words.asked.load(Relaxed), SEEN.load(Relaxed));
+        for number in Words::oldest(asked, seen)..asked {
+            if let Some((start, bytes)) = words.take(number) {
+                let end = start.saturating_add(bytes);
+                self.wanted.retain(|w| (w.start, w.end) != (start, end));
+                if self.wanted.len() == MOST_WANTED {
+                    self.wanted.remove(0);
+                }
+                self.wanted.push(Wanted {
+                    start,
+                    end,
+                    chances: CHANCES,
+                });
+            }
+        }
+        SEEN.store(asked, Relaxed);
+    }
+
+    /// Moves the whole pages of `[start, end)` that may be moved.
+    fn promote(&mut self, arena: &Arena, start: usize, end: usize) {
+        if start >= end
+            || *self
+                .held_by_device
+                .get_or_insert_with(plain::devices_are_open)
+        {
+            return;
+        }
+        // A device may have been opened since: looking costs little beside a promotion.
+        if plain::devices_are_open() {
+            self.held_by_device = Some(true);
+            log::say(
+                Level::Debug,
+                format_args!(
+                    "no buffer is promoted any more: a device may hold this process's memory"
+                ),
+            );
+            return;
+        }
+        super::bindings::set();
+        self.reclaim(arena);
+        for area in plain::areas(start, end) {
+            if let Some(moved) = self.move_in(arena, area) {
+                log::say(
+                    Level::Debug,
+                    format_args!("promoted {moved} bytes at {:#x}", area.start),
+                );
+            }
+        }
+        arena
+            .words()
+            .generation
+            .fetch_add(1, core::sync::atomic::Ordering::AcqRel);
+    }
+
+    /// Moves one area; returns how many bytes of it could be moved.
+    fn move_in(&mut self, arena: &Arena, area: plain::Area) -> Option<usize> {
+        let descriptor = arena.descriptor()?;
+        let bytes = area.end - area.start;
+        let offset = self.allocate(arena, area.start, bytes as u64)?;
+        // SAFETY: the arena's own descriptor, a range inside the file that nothing uses.
+        if unsafe { libc::fallocate(descriptor, 0, offset as i64, bytes as i64) } != 0 {
+            self.free.push((offset, bytes as u64));
+            return None;
+        }
+        LOW.fetch_min(area.start, Relaxed);
+        HIGH.fetch_max(area.end, Relaxed);
+        let mut done = 0;
+        while done < bytes {
+            let length = CHUNK.min(bytes - done);
+            // SAFETY: whole pages inside a buffer that is being sent, private and anonymous (plain::areas), and
+            // pages of the arena that nothing else uses.
+            if !unsafe { move_chunk(area.start + done, length, descriptor, offset + done as u64) } {
+                break;
+            }
+            done += length;
+        }
+        if done == 0 {
+            self.give_back(descriptor, offset, bytes as u64);
+            return None;
+        }
+        self.slots.push(Slot {
+            start: area.start,
+            offset,
+            bytes: bytes as u64,
+        });
+        const HUGE: usize = FIRST as usize;
+        let (first, last) = (
+            area.start.next_multiple_of(HUGE),
+            (area.start + done) & !(HUGE - 1),
+        );
+        if area.huge && first < last {
+            // SAFETY: MADV_COLLAPSE changes no content (madvise(2)); where it is unknown it does nothing.
+            unsafe {
+                super::discard::advise(first as *mut c_void, last - first, libc::MADV_COLLAPSE)
+            };
+        }
+        Some(done)
+    }
+
+    /// Room for `bytes` bytes, at a place congruent to `start` where huge pages may be wanted.
+    fn allocate(&mut self, arena: &Arena, start: usize, bytes: u64) -> Option<u64> {
+        let congruent = |offset: u64| {
+            if bytes < FIRST {
+                offset
+            } else {
+                offset + (start as u64).wrapping_sub(offset) % FIRST
+            }
+        };
+        for place in 0..self.free.len() {
+            let (offset, room) = self.free[place];
+            let chosen = congruent(offset);
+            if chosen + bytes <= offset + room {
+                self.free.swap_remove(place);
+                let parts = [
+                    (offset, chosen - offset),
+                    (chosen + bytes, offset + room - chosen - bytes),
+                ];
+                self.free
+                    .extend(parts.into_iter().filter(|(_, room)| *room > 0));
+                return Some(chosen);
+            }
+        }
+        let chosen = congruent(self.next);
+        let end = chosen.checked_add(bytes)?;
+        if end > arena.capacity {
+            return None;
+        }
+        if chosen > self.next {
+            self.free.push((self.next, chosen - self.next));
+        }
+        self.next = end;
+        Some(chosen)
+    }
+
+    /// Looks whether one slot is still where it was put, in turn, and gives back what is gone if it is not.
+    fn look_at_one(&mut self, arena: &Arena) {
+        self.hand = self.hand.wrapping_add(1) % self.slots.len().max(1);
+        if let Some(slot) = self.slots.get(self.hand)
+            && let Some(mappings) = Mappings::of(0)
+            && let Ok(found) = mappings.from(slot.start)
+            && !found.is_some_and(|mapping| {
+                mapping.start <= slot.start
+                    && mapping.file == arena.file
+                    && mapping.place(slot.start) == slot.offset
+            })
+        {
+            self.reclaim(arena);
+        }
+    }
+
+    /// Gives back the slots of which no mapping of this process has anything left, at whatever address.
+    fn reclaim(&mut self, arena: &Arena) {
+        if self.slots.is_empty() {
+            return;
+        }
+        let (Some(mappings), Some(descriptor)) = (Mappings::of(0), arena.descriptor()) else {
+            return;
+        };
+        let mut mapped = Vec::new();
+        let known = mappings.each(0, usize::MAX, |mapping| {
+            if mapping.file == arena.file {
+                let bytes = (mapping.end - mapping.start) as u64;
+                mapped.push(mapping.offset..mapping.offset + bytes);
+            }
+        });
+        if !known {
+            return;
+        }
+        let is_mapped = |slot: &Slot| {
+            mapped
+                .iter()
+                .any(|range| range.start < slot.offset + slot.bytes && slot.offset < range.end)
+        };
+        let (kept, gone) = self.slots.iter().partition(|slot| is_mapped(slot));
+        self.slots = kept;
+        let gone: Vec<Slot> = gone;
+        for slot in gone {
+            self.give_back(descriptor, slot.offset, slot.bytes);
+        }
+    }
+
+    fn give_back(&mut self, descriptor: i32, offset: u64, bytes: u64) {
+        let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: the arena's own descriptor; nothing maps the range.
+        unsafe { libc::fallocate(descriptor, how, offset as i64, bytes as i64) };
+        self.free.push((offset, bytes));
+        self.free.sort_unstable();
+        let mut joined: Vec<(u64, u64)> = Vec::with_capacity(self.free.len());
+        for &(offset, bytes) in &self.free {
+            match joined.last_mut() {
+                Some((start, room)) if *start + *room == offset => *room += bytes,
+                _ => joined.push((offset, bytes)),
+            }
+        }
+        self.free = joined;
+    }
+}
+
+/// Copies `[start, start + bytes)` to the arena at `offset` and maps that there.
+///
+/// # Safety
+/// The range is private anonymous memory that nobody writes meanwhile; the arena's range is in no other use.
+unsafe fn move_chunk(start: usize, bytes: usize, descriptor: i32, offset: u64) -> bool {
+    const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
+    let place = start as *mut c_void;
+    // SAFETY: new memory over an unused range of the arena.
+    let Some(window) =
+        (unsafe { arena::map(core::ptr::null_mut(), bytes, BOTH, 0, descriptor, offset) })
+    else {
+        return false;
+    };
+    // SAFETY: both are live for `bytes` bytes and apart. The mapping replaces pages whose content it has (the caller's
+    // promise that nobody writes), in one step: the kernel holds the address space while it exchanges them.
+    let moved = unsafe {
+        core::ptr::copy_nonoverlapping(place.cast::<u8>(), window.cast::<u8>(), bytes);
+        let flags = libc::MAP_FIXED | libc::MAP_POPULATE;
+        arena::map(place, bytes, BOTH, flags, descriptor, offset).is_some()
+    };
+    if !moved {
+        // Before Linux 6.12 a failing MAP_FIXED may already have unmapped the range.
+        // SAFETY: `window` holds what belongs there.
+        unsafe { restore_if_lost(place, bytes, window) };
+    }
+    // SAFETY: the window is this function's own.
+    unsafe { libc::munmap(window, bytes) };
+    moved
+}
+
+/// # Safety
+/// `place` was mapped and is the caller's; `content` has `bytes` bytes.
+unsafe fn restore_if_lost(place: *mut c_void, bytes: usize, content: *const c_void) {
+    const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: MAP_FIXED_NOREPLACE fails where something is mapped still; what is new is filled with what was there.
+    unsafe {
+        if libc::mmap(place, bytes, BOTH, flags, -1, 0) == place {
+            core::ptr::copy_nonoverlapping(content.cast::<u8>(), place.cast::<u8>(), bytes);
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The receiver's side: which reads recur, and reading them directly.
+
+use super::mappings::Mapping;
+use super::peer::Peer;
+use super::{CREDULOUS, PAGE, PATIENCE};
+use copytune_core::routines::CopyFn;
+use core::ffi::{c_ulong, c_void};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+use libc::{iovec, pid_t, ssize_t};
+
+/// process_vm_readv(2).
+pub type Kernel =
+    unsafe extern "C" fn(pid_t, *const iovec, c_ulong, *const iovec, c_ulong, c_ulong) -> ssize_t;
+
+/// Shorter messages: hardly a whole page lies in them.
+const LEAST: usize = 2 * PAGE;
+/// Without a quick question about one address, only copies that take the kernel longer than reading /proc/PID/maps.
+const LEAST_WITHOUT_QUERY: usize = 512 * 1024;
+/// At most so many mappings of the arena make up one message.
+const PIECES: usize = 4;
+/// Ranges that are counted (two for each place of the table).
+const PLACES: usize = 2048;
+/// Reads of a process after which its arena is looked for.
+const FEW: u32 = 2;
+
+/// One thread's view of the processes that it reads from.
+#[derive(Debug, Default)]
+pub struct Reader {
+    peers: Vec<Known>,
+    /// Index of the peer that was read last.
+    last: usize,
+    ranges: Vec<[Range; 2]>,
+}
+
+#[derive(Debug)]
+struct Known {
+    process: pid_t,
+    reads: u32,
+    peer: Option<Peer>,
+}
+
+/// A range of a process that was read.
+#[derive(Debug, Clone, Copy, Default)]
+struct Range {
+    process: pid_t,
+    start: usize,
+    bytes: usize,
+    /// Kernel copies.
+    reads: u32,
+    /// Whether the last look found it promoted.
+    direct: bool,
+    /// The owner's generation at the last look.
+    generation: u64,
+    /// Test only: the first answer.
+    first: Option<Mapping>,
+}
+
+/// One read, as process_vm_readv is asked for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Read {
+    /// From which process.
+    pub process: pid_t,
+    /// To where.
+    pub target: *mut u8,
+    /// From where in it.
+    pub source: usize,
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+impl Reader {
+    /// Makes the read directly; false: nothing was done, or too little to rely on, and the kernel is to copy everything.
+    ///
+    /// # Safety
+    /// The target is valid for that many bytes; `kernel` is process_vm_readv(2).
+    #[inline]
+    pub unsafe fn read(&mut self, read: &Read, kernel: Kernel, routine: CopyFn) -> bool {
+        if read.bytes < LEAST {
+            return false;
+        }
+        let Some(index) = self.find(read.process) else {
+            return false;
+        };
+        let Some(Known {
+            peer: Some(peer), ..
+        }) = self.peers.get(index)
+        else {
+            return false;
+        };
+        let Some(range) = range_of(&mut self.ranges, read) else {
+            return false;
+        };
+        let generation = peer.words().generation.load(Acquire);
+        if !range.direct && range.generation == generation {
+            return false;
+        }
+        // SAFETY: as the caller promises.
+        let done = unsafe { copy(peer, range, read, kernel, routine) };
+        range.generation = generation;
+        if done.is_none() && !peer.mappings.are_there() {
+            if let Some(known) = self.peers.get_mut(index) {
+                *known = Known {
+                    process: read.process,
+                    reads: 0,
+                    peer: None,
+                };
+            }
+            return false;
+        }
+        if range.direct && done.is_none() {
+            // Another buffer may lie there now: it has its own patience.
+            range.reads = 0;
+        }
+        range.direct = done.is_some();
+        range.direct
+    }
+
+    /// The kernel has made this read, completely.
+    pub fn read_by_kernel(&mut self, read: &Read, kernel: Kernel) {
+        if read.bytes < LEAST {
+            return;
+        }
+        let index = match self.find(read.process) {
+            Some(index) => index,
+            None => {
+                self.peers.push(Known {
+                    process: read.process,
+                    reads: 0,
+                    peer: None,
+                });
+                self.peers.len() - 1
+            }
+        };
+        let Some(known) = self.peers.get_mut(index) else {
+            return;
+        };
+        known.reads = known.reads.saturating_add(1);
+        if known.peer.is_none() {
+            if known.reads == FEW {
+                known.peer = Peer::open(read.process, kernel);
+            }
+            if known.peer.is_none() {
+                return;
+            }
+        }
+        let Some(peer) = &known.peer else {
+            return;
+        };
+        let whole = ((read.source + read.bytes) & !(PAGE - 1))
+            .saturating_sub(read.source.next_multiple_of(PAGE));
+        if whole * 4 < read.bytes * 3
+            || (read.bytes < LEAST_WITHOUT_QUERY && !peer.mappings.are_quick())
+        {
+            return;
+        }
+        if self.ranges.is_empty() {
+            self.ranges = vec![Default::default(); PLACES];
+        }
+        if let Some(range) = place_for(&mut self.ranges, read) {
+            range.reads += 1;
+            // What was asked for in vain is asked for ever more rarely.
+            let patience = PATIENCE.load(Relaxed);
+            if range.reads.is_multiple_of(patience) && (range.reads / patience).is_power_of_two() {
+                peer.words().ask(read.source, read.bytes);
+            }
+        }
+    }
+
+    #[inline]
+    fn find(&mut self, process: pid_t) -> Option<usize> {
+        if self
+            .peers
+            .get(self.last)
+            .is_some_and(|known| known.process == process)
+        {
+            return Some(self.last);
+        }
+        self.last = self
+            .peers
+            .iter()
+            .position(|known| known.process == process)?;
+        Some(self.last)
+    }
+}
+
+#[inline]
+fn place(read: &Read) -> usize {
+    let mixed = (read.source as u64 >> 4
+        ^ (read.bytes as u64).rotate_left(24)
+        ^ (read.process as u64).rotate_left(48))
+    .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 40) as usize % PLACES
+}
+
+#[inline]
+fn range_of<'a>(ranges: &'a mut [[Range; 2]], read: &Read) -> Option<&'a mut Range> {
+    ranges.get_mut(place(read))?.iter_mut().find(|range| {
+        (range.process, range.start, range.bytes) == (read.process, read.source, read.bytes)
+    })
+}
+
+/// The entry of a range, new in place of the less used one.
+fn place_for<'a>(ranges: &'a mut [[Range; 2]], read: &Read) -> Option<&'a mut Range> {
+    let pair = ranges.get_mut(place(read))?;
+    let is_it = |range: &Range| {
+        (range.process, range.start, range.bytes) == (read.process, read.source, read.bytes)
+    };
+    if let Some(found) = pair.iter().position(is_it) {
+        return pair.get_mut(found);
+    }
+    let range = pair
+        .iter_mut()
+        .min_by_key(|range| (range.direct, range.reads))?;
+    *range = Range {
+        process: read.process,
+        start: read.source,
+        bytes: read.bytes,
+        ..Range::default()
+    };
+    Some(range)
+}
+
+/// A part of a message that lies in the arena.
+#[derive(Clone, Copy)]
+struct Piece {
+    from: *const u8,
+    at: usize,
+    bytes: usize,
+}
+
+/// Asks what lies at the range now, has the kernel copy the edges, and copies the rest. `None`: it is not backed by the
+/// arena but for its edges.
+///
+/// # Safety
+/// As [`Reader::read`].
+#[inline]
+unsafe fn copy(
+    peer: &Peer,
+    range: &mut Range,
+    read: &Read,
+    kernel: Kernel,
+    routine: CopyFn,
+) -> Option<()> {
+    let end = read.source.checked_add(read.bytes)?;
+    let mut pieces = [Piece {
+        from: core::ptr::null(),
+        at: 0,
+        bytes: 0,
+    }; PIECES];
+    let mut count = 0;
+    // The first byte of a page that lies wholly in the message; if its mapping begins earlier, so much the better.
+    let mut address = read.source.next_multiple_of(PAGE);
+    let mut first = read.source;
+    while address < end {
+        let mapping = match range.first {
+            Some(first) if CREDULOUS.load(Relaxed) => first,
+            _ => peer.mappings.from(address).ok()??,
+        };
+        range.first.get_or_insert(mapping);
+        if mapping.start > address || !mapping.is_of(peer.file) {
+            break;
+        }
+        let start = if count == 0 {
+            mapping.start.max(read.source)
+        } else {
+            address
+        };
+        if count == 0 {
+            first = start;
+        }
+        let bytes = mapping.end.min(end) - start;
+        *pieces.get_mut(count)? = Piece {
+            from: peer.at(mapping.place(start), bytes)?,
+            at: start - read.source,
+            bytes,
+        };
+        count += 1;
+        address = start + bytes;
+    }
+    let (head, tail) = (first - read.source, end - address.min(end));
+    if count == 0 || head >= PAGE || tail >= PAGE {
+        return None;
+    }
+    if head + tail > 0 {
+        // SAFETY: parts of the ranges that the caller answers for.
+        unsafe { edges(read, head, tail, kernel)? };
+    }
+    for piece in pieces.iter().take(count) {
+        // SAFETY: the piece lies in the peer's mapping (Peer::at) and in the target, which is memory of this process
+        // and so apart from that mapping; the routine runs on this CPU (Routine::function).
+        unsafe { routine(read.target.add(piece.at), piece.from, piece.bytes) };
+    }
+    super::count(read.bytes);
+    Some(())
+}
+
+/// Has the kernel copy the first `head` and the last `tail` bytes.
+///
+/// # Safety
+/// As [`Reader::read`].
+unsafe fn edges(read: &Read, head: usize, tail: usize, kernel: Kernel) -> Option<()> {
+    let last = read.bytes - tail;
+    // SAFETY: inside the target.
+    let target = unsafe { read.target.add(last) };
+    let local = [
+        piece(read.target as usize, head),
+        piece(target as usize, tail),
+    ];
+    let remote = [piece(read.source, head), piece(read.source + last, tail)];
+    // SAFETY: as the caller promises, for two parts of its ranges.
+    let done = unsafe { kernel(read.process, local.as_ptr(), 2, remote.as_ptr(), 2, 0) };
+    (done == (head + tail) as isize).then_some(())
+}
+
+fn piece(address: usize, bytes: usize) -> iovec {
+    iovec {
+        iov_base: address as *mut c_void,
+        iov_len: bytes,
+    }
+}
