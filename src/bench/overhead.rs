@@ -213,18 +213,23 @@ fn measure(
     run.windows
         .iter()
         .map(|window| {
-            let profile = dumps.iter().find(|dump| dump.window == window.name);
             let units = units.iter().find(|(name, _)| *name == window.name);
-            match (profile, units) {
-                (Some(profile), Some(&(_, units))) if units > 0 => {
-                    Ok(count(setting, library, run, window, profile, units))
-                }
-                _ => Err(format!(
+            let units = units.map_or(0, |(_, units)| *units);
+            let mut counts: Vec<Count> = dumps
+                .iter()
+                .filter(|dump| dump.window == window.name && units > 0)
+                .map(|profile| count(setting, library, run, window, profile, units))
+                .collect();
+            // Of several windows of one name the one in the middle speaks.
+            counts.sort_by(|a, b| a.own.total_cmp(&b.own));
+            let middle = counts.len() / 2;
+            counts.into_iter().nth(middle).ok_or_else(|| {
+                format!(
                     "the program {} has not measured {}",
                     program.display(),
                     window.name
-                )),
-            }
+                )
+            })
         })
         .collect()
 }
