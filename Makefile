@@ -5,7 +5,7 @@
 release := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
 
 help:
-	@echo 'make demo    install what is missing, build, tune a NAS benchmark on 4 ranks, show what was learnt'
+	@echo 'make demo    install what is missing, build, tune NAS CG and a ping-pong, show what was learnt'
 	@echo 'make test    install what is missing, build, run all tests'
 	@echo 'make build   target/release/libcopytune.so and target/release/copytune; needs Rust and gcc alone'
 	@echo 'make clean   remove what was built'
@@ -16,7 +16,7 @@ build:
 demo:
 	.ci/deps demo
 	cargo build --release
-	$(MAKE) -C nas-bench cg CLASS=A MPI=openmpi
+	$(MAKE) -C nas-bench cg bandwidth CLASS=A MPI=openmpi
 	.ci/demo
 
 # The tests of whole programs take the release build; the test binaries themselves come without its

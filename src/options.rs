@@ -273,7 +273,14 @@ static VARIABLES: &[Variable] = &[
     },
 ];
 
-/// All variables, in the order of the documentation.
+/// Variables that the command `copytune` reads and the library does not, each with what it does: a job may
+/// inherit them from the shell in which both are used.
+pub const COMMAND_VARIABLES: &[(&str, &str)] = &[(
+    "COPYTUNE_LIB",
+    "The library that `copytune bench` preloads, where --lib names none; default: libcopytune.so beside the command.",
+)];
+
+/// All variables of the library, in the order of the documentation.
 pub fn variables() -> &'static [Variable] {
     VARIABLES
 }
@@ -318,6 +325,7 @@ impl Options {
 }
 
 /// One line for each name in `names` that looks like a variable of copytune and is none.
+/// [`COMMAND_VARIABLES`] are some.
 ///
 /// `COPYTUNE_TEST_*` belongs to the project's tests and is passed over.
 pub fn unknown_variables(names: impl IntoIterator<Item = OsString>) -> Vec<String> {
@@ -326,6 +334,7 @@ pub fn unknown_variables(names: impl IntoIterator<Item = OsString>) -> Vec<Strin
         .map(|name| printable(&name))
         .filter(|name| name.starts_with("COPYTUNE_") && !name.starts_with("COPYTUNE_TEST_"))
         .filter(|name| VARIABLES.iter().all(|v| v.name != name))
+        .filter(|name| COMMAND_VARIABLES.iter().all(|(known, _)| known != name))
         .collect();
     unknown.sort();
     unknown
@@ -354,6 +363,10 @@ pub fn documentation() -> String {
             variable.allowed(),
             variable.default
         );
+    }
+    text.push_str("\nEnvironment variables that the command alone reads:\n");
+    for (name, about) in COMMAND_VARIABLES {
+        let _ = write!(text, "\n  {name}\n      {about}\n");
     }
     text.push_str(
         "\nAn empty value counts as unset. A wrong value gives one line on stderr, and the default is used.\n",

@@ -130,6 +130,7 @@ fn unknown_variables_are_named_with_the_nearest() {
         "PATH",
         "COPYTUNE_LOG",
         "COPYTUNE_TEST_SEED",
+        "COPYTUNE_LIB",
         "COPYTUNE_DRI",
     ];
     let lines = unknown_variables(names.map(OsString::from));
@@ -143,6 +144,9 @@ fn the_documentation_holds_every_variable_and_fits_the_defaults() {
     let text = documentation();
     for variable in variables() {
         assert!(text.contains(variable.name) && text.contains(&variable.allowed()));
+    }
+    for (name, about) in COMMAND_VARIABLES {
+        assert!(text.contains(name) && text.contains(about));
     }
     // Where the default is a value, giving it must change nothing.
     for name in [

@@ -7,7 +7,7 @@ use copytune_core::options;
 
 use super::Outcome;
 
-/// List the environment variables that the library reads
+/// List the environment variables that the library and this command read
 #[derive(Parser)]
 #[command(after_help = options::documentation())]
 pub struct Args {}

@@ -42,7 +42,7 @@ subcommands! {
 /// Shows and measures what libcopytune.so does for MPI programs.
 ///
 /// To tune a program, run it with the library preloaded, a few times:
-///   LD_PRELOAD=libcopytune.so mpirun -np 4 ./program
+///   LD_PRELOAD=/path/to/libcopytune.so mpirun -np 4 ./program
 #[derive(Parser)]
 #[command(name = "copytune", version, verbatim_doc_comment, after_help = "`copytune help env` lists the environment variables that the library reads.", after_long_help = copytune_core::options::documentation())]
 struct CommandLine {

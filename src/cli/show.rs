@@ -81,7 +81,7 @@ fn cannot_read(path: &Path, error: &io::Error, is_default: bool) -> String {
 
 fn nothing_in(path: &Path) -> String {
     format!(
-        "no state in {}: run an MPI program with LD_PRELOAD=libcopytune.so first",
+        "no state in {}: run an MPI program with LD_PRELOAD=/path/to/libcopytune.so first",
         path.display()
     )
 }

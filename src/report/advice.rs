@@ -1,8 +1,9 @@
 //! What the shares of the ways of copying mean, and the summary line of a run.
 
 use crate::state::Key;
-use crate::state::format::{Copied, Phase, RankState};
+use crate::state::format::{Copied, RankState};
 
+use super::decision::Tally;
 use super::units::{bytes, share, signed_percent};
 
 /// How the message bytes were copied, in one line.
@@ -42,7 +43,7 @@ pub fn advice(copied: &Copied, mpi: &str) -> Option<String> {
                 .to_owned(),
         );
     }
-    // Both libraries' own texts are met: "Open MPI v4.1.4", "MPICH Version: 4.0.2".
+    // The version is the library's own text: "Open MPI v4.1.4".
     let knob = match mpi.strip_prefix("Open MPI ") {
         Some(version) if version.trim_start_matches('v').starts_with("4.") => {
             "mpirun --mca btl_vader_single_copy_mechanism none (with pml ucx: UCX_RNDV_THRESH=inf)"
@@ -60,68 +61,80 @@ pub fn advice(copied: &Copied, mpi: &str) -> Option<String> {
 /// The line that rank 0 prints at MPI_Finalize, from what is known of the ranks.
 pub fn summary_line<'a>(key: &Key, ranks: impl IntoIterator<Item = &'a RankState>) -> String {
     let mut copied = Copied::default();
-    let mut phases = [0u64; 3];
+    let mut tally = Tally::default();
     let mut best = f64::NEG_INFINITY;
     let mut seen = 0u32;
     for state in ranks {
         seen += 1;
-        copied.add(&state.copied);
-        for interval in &state.intervals {
-            let place = match interval.phase {
-                Phase::Adopted => 0,
-                Phase::Rejected => 1,
-                Phase::Baseline | Phase::Quench | Phase::Guard => 2,
-            };
-            phases[place] += 1;
-            if let (Phase::Adopted, Some(gain)) = (interval.phase, interval.gain)
-                && gain.mean.is_finite()
-            {
-                best = best.max(gain.mean);
-            }
-        }
+        copied.add(&state.latest);
+        tally.add(state);
+        let gains = state.intervals.iter().filter(|i| i.adopted());
+        best = gains
+            .filter_map(|interval| Some(interval.gain?.mean))
+            .filter(|gain| gain.is_finite())
+            .fold(best, f64::max);
     }
-    let [adopted, default, learning] = phases;
     let on = match (seen, key.ranks) {
         (1, 1) => "on 1 rank".to_owned(),
         (seen, all) if seen == all => format!("on {all} ranks"),
         (seen, all) => format!("on {seen} of {all} ranks"),
     };
     let mut line = format!("{} {on}: ", key.executable);
+    let reachable = format!(
+        "{} of {} reachable",
+        share(copied.user, copied.total()),
+        bytes(copied.total())
+    );
     if let Some(advice) = advice(&copied, &key.mpi) {
-        line.push_str(&format!(
-            "{} of {} reachable: {advice}",
-            share(copied.user, copied.total()),
-            bytes(copied.total())
-        ));
+        line.push_str(&format!("{reachable}: {advice}"));
         return line;
     }
-    if adopted + default + learning == 0 {
-        line.push_str("no loop of messages found to tune");
-    } else {
-        let best = if best.is_finite() {
-            format!(" (the best {})", signed_percent(best))
-        } else {
-            String::new()
-        };
-        line.push_str(&format!(
-            "of {} intervals, {adopted} run faster{best}, {default} are best as they were, {learning} still learn",
-            adopted + default + learning
-        ));
-    }
+    line.push_str(&outcome(&tally, best));
     if copied.total() > 0 {
-        line.push_str(&format!(
-            "; {} of {} reachable",
-            share(copied.user, copied.total()),
-            bytes(copied.total())
-        ));
+        line.push_str(&format!("; {reachable}"));
     }
     line.push_str("; `copytune show` has the details");
     line
 }
 
+/// What the run has come to, in a few words; `best` is the greatest gain of an adopted interval, if finite.
+fn outcome(tally: &Tally, best: f64) -> String {
+    let intervals = |number: u64| match number {
+        1 => "1 interval".to_owned(),
+        _ => format!("{number} intervals"),
+    };
+    if tally.tuned() > 0 {
+        let best = if best.is_finite() {
+            format!(" (the best {})", signed_percent(best))
+        } else {
+            String::new()
+        };
+        return format!(
+            "{} tuned: {} run faster{best}, {} are best as they were, {} still learn",
+            intervals(tally.tuned()),
+            tally.adopted,
+            tally.default,
+            tally.learning
+        );
+    }
+    if tally.measured > 0 {
+        format!("{} measured, none tuned", intervals(tally.measured))
+    } else if tally.undecided > 0 {
+        format!(
+            "{} ran too few times to be tuned yet",
+            intervals(tally.undecided)
+        )
+    } else if tally.untuned > 0 {
+        format!("none of {} tuned", intervals(tally.untuned))
+    } else {
+        "no loop of messages found to tune".to_owned()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::format::{MEASURED_ONLY, Phase};
     use crate::state::samples::{key, rank_state};
 
     fn copied(user: u64, kernel: u64, unseen: u64) -> Copied {
@@ -132,6 +145,17 @@ mod tests {
         }
     }
 
+    /// A rank whose latest run copied so, after a run that went by the kernel alone.
+    fn latest(user: u64, kernel: u64) -> RankState {
+        let mut state = rank_state(&[1, 2], 7);
+        state.latest = copied(user, kernel, 0);
+        state.copied = copied(user, kernel + (9 << 30), 0);
+        for interval in &mut state.intervals {
+            interval.used_at = state.saved_at;
+        }
+        state
+    }
+
     #[test]
     fn advice_names_the_knob_of_the_library_only_where_it_would_help() {
         for library in ["Open MPI 4.1.4", "Open MPI v4.1.4"] {
@@ -140,7 +164,7 @@ mod tests {
         }
         let later = advice(&copied(0, 1 << 30, 0), "Open MPI v5.0.3").unwrap();
         assert!(later.contains("smsc") && !later.contains("vader"));
-        let mpich = advice(&copied(1, 1 << 30, 1 << 30), "MPICH Version: 4.0.2").unwrap();
+        let mpich = advice(&copied(1, 1 << 30, 1 << 30), "MPICH 4.0.2").unwrap();
         assert!(mpich.contains("UCX_RNDV_THRESH=inf") && !mpich.contains("vader"));
         let device = advice(&copied(0, 0, 1 << 30), "MPICH 4.0.2").unwrap();
         assert!(!device.contains("UCX_RNDV"));
@@ -151,23 +175,20 @@ mod tests {
 
     #[test]
     fn the_summary_is_one_line_that_says_when_nothing_was_reached() {
-        let mut state = rank_state(&[1, 2], 7);
-        state.copied = copied(3 << 20, 1 << 20, 0);
+        let mut state = latest(3 << 20, 1 << 20);
         state.intervals[0].phase = Phase::Adopted;
         let line = summary_line(&key(), [&state; 4]);
         assert!(
-            line.starts_with("cg.B on 4 ranks: of 8 intervals, "),
+            line.starts_with("cg.B on 4 ranks: 8 intervals tuned: 4 run faster (the best +5.0 %)"),
             "{line}"
         );
         for part in [
-            "4 run faster (the best +5.0 %)",
-            "4 still learn",
+            "0 are best as they were, 4 still learn",
             "75 % of 16 MiB reachable",
         ] {
             assert!(line.contains(part), "{part} in {line}");
         }
-        state.copied = copied(0, 1 << 20, 0);
-        let line = summary_line(&key(), [&state]);
+        let line = summary_line(&key(), [&latest(0, 1 << 20)]);
         assert!(
             line.contains("0 % of 1 MiB reachable: the kernel") && line.contains("vader"),
             "{line}"
@@ -175,6 +196,28 @@ mod tests {
         let line = summary_line(&key(), [&RankState::default()]);
         assert!(line.contains("on 1 of 4 ranks"), "{line}");
         assert!(line.contains("no loop") && !line.contains('\n'));
+    }
+
+    #[test]
+    fn the_summary_counts_what_can_learn_alone() {
+        let line = |phase, reason: &str| {
+            let mut state = latest(1 << 20, 0);
+            for interval in &mut state.intervals {
+                interval.phase = phase;
+                interval.reason = reason.into();
+                interval.variables.clear();
+            }
+            summary_line(&key(), [&state])
+        };
+        let measured = line(Phase::Baseline, MEASURED_ONLY);
+        assert!(measured.contains("2 intervals measured"), "{measured}");
+        let few = line(Phase::Baseline, "seen too few times yet");
+        assert!(few.contains("2 intervals ran too few times"), "{few}");
+        let nothing = line(Phase::Rejected, "no message large enough");
+        assert!(nothing.contains("none of 2 intervals tuned"), "{nothing}");
+        for line in [measured, few, nothing] {
+            assert!(!line.contains("learn"), "{line}");
+        }
     }
 
     #[test]

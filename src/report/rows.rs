@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::state::format::{Copied, Gain, Interval, Language, Measure, Phase, RankState, Site};
+use crate::state::format::{Copied, Gain, Interval, Language, Measure, RankState, Site};
 use crate::state::{Key, SiteIdentity, State};
 
+use super::decision::{Decision, Tally};
 use super::symbols::{Location, Symbols};
 
 /// A state, made ready to be shown.
@@ -24,8 +25,12 @@ pub struct Report {
     pub runs: u64,
     /// When it was last saved, in seconds since the Unix epoch.
     pub saved_at: u64,
-    /// Message bytes by the way they were copied.
+    /// Message bytes of all runs by the way they were copied.
     pub copied: Copied,
+    /// Those of the latest run.
+    pub latest: Copied,
+    /// The intervals of the latest run by what has become of them.
+    pub tally: Tally,
     /// What would help when the copies could not be reached.
     pub advice: Option<String>,
     /// The call sites, those with most bytes first.
@@ -72,8 +77,8 @@ pub struct IntervalRow {
     pub ranks: u32,
     /// Executions on all ranks.
     pub executions: u64,
-    /// Time spent in it on all ranks, in seconds.
-    pub seconds: f64,
+    /// Time spent in it on all ranks, in seconds; `None` when it was never timed.
+    pub seconds: Option<f64>,
     /// Time of an execution with the default, in seconds, mean over the ranks weighted by executions.
     pub default_seconds: Option<f64>,
     /// The same with the chosen configuration.
@@ -83,11 +88,11 @@ pub struct IntervalRow {
     pub gain: Option<Gain>,
     /// Least and greatest gain of a rank, when several have one.
     pub gain_spread: Option<(f64, f64)>,
-    /// Where the tuners stand, with the number of ranks; the most frequent first.
-    pub phases: Vec<(Phase, u32)>,
+    /// What has become of it, with the number of ranks; the most frequent first.
+    pub decisions: Vec<(Decision, u32)>,
     /// Whether it was adopted on every rank.
     pub adopted: bool,
-    /// Why the default is used where it is, each reason once.
+    /// Why nothing was adopted where nothing was and nothing is being learnt, each reason once.
     pub reasons: Vec<String>,
 }
 
@@ -114,9 +119,12 @@ impl Report {
             return None;
         }
         let mut joined = Joined::default();
-        let mut copied = Copied::default();
+        let (mut copied, mut latest) = (Copied::default(), Copied::default());
+        let mut tally = Tally::default();
         for (_, rank_state) in &chosen {
             copied.add(&rank_state.copied);
+            latest.add(&rank_state.latest);
+            tally.add(rank_state);
             joined.add(rank_state, all);
         }
         joined.complete_modules(&state.key);
@@ -136,7 +144,9 @@ impl Report {
             runs: chosen.iter().map(|(_, s)| s.runs).max().unwrap_or(0),
             saved_at: chosen.iter().map(|(_, s)| s.saved_at).max().unwrap_or(0),
             copied,
-            advice: super::advice(&copied, &state.key.mpi),
+            latest,
+            tally,
+            advice: super::advice(&latest, &state.key.mpi),
             sites,
             intervals,
             key: state.key.clone(),
@@ -305,7 +315,8 @@ fn interval_row(joined: &JoinedInterval, new: &[usize]) -> IntervalRow {
     let extreme = |pick: fn(f64, f64) -> f64| gains.iter().map(|(_, g)| g.mean).reduce(pick);
     let mut reasons: Vec<String> = parts
         .iter()
-        .filter(|p| p.phase == Phase::Rejected && !p.reason.is_empty())
+        .filter(|p| matches!(Decision::of(p), Decision::Default | Decision::Undecided))
+        .filter(|p| !p.reason.is_empty())
         .map(|p| p.reason.clone())
         .collect();
     reasons.sort();
@@ -332,15 +343,15 @@ fn interval_row(joined: &JoinedInterval, new: &[usize]) -> IntervalRow {
         seconds: parts
             .iter()
             .map(|p| p.seconds)
-            .filter(|s| s.is_finite())
-            .sum(),
+            .filter(|s| s.is_finite() && *s > 0.0)
+            .reduce(|a, b| a + b),
         default_seconds: time(|p| p.default),
         tuned_seconds: time(|p| p.tuned),
         gain,
         gain_spread: extreme(f64::min)
             .zip(extreme(f64::max))
             .filter(|_| gains.len() > 1),
-        phases: frequencies(parts.iter().map(|p| p.phase)),
+        decisions: frequencies(parts.iter().map(Decision::of)),
         adopted: parts.iter().all(Interval::adopted),
         reasons,
     }
@@ -378,13 +389,17 @@ fn number_loops(intervals: &mut [IntervalRow]) {
     };
     let mut totals: HashMap<(bool, usize), f64> = HashMap::new();
     for row in intervals.iter() {
-        *totals.entry(name(row)).or_default() += row.seconds;
+        *totals.entry(name(row)).or_default() += row.seconds.unwrap_or(0.0);
     }
     intervals.sort_by(|a, b| {
         totals[&name(b)]
             .total_cmp(&totals[&name(a)])
             .then(name(a).cmp(&name(b)))
-            .then(b.seconds.total_cmp(&a.seconds))
+            .then(
+                b.seconds
+                    .unwrap_or(0.0)
+                    .total_cmp(&a.seconds.unwrap_or(0.0)),
+            )
     });
     let mut last = None;
     let mut number = 0;

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::report::{to_json, to_text};
-use crate::state::format::{Stop, Variable};
+use crate::state::format::{Phase, Stop, Variable};
 use crate::state::samples::{key, rank_state};
 
 fn measure(mean: f64) -> Measure {
@@ -32,6 +32,10 @@ fn rank(gain: f64, phase: Phase) -> RankState {
             user: 1 << 20,
             kernel: 1 << 20,
             unseen: 0,
+        },
+        latest: Copied {
+            user: 1 << 20,
+            ..Copied::default()
         },
         sites: vec![
             site(0x10, "MPI_Barrier", 0, 3),
@@ -88,7 +92,7 @@ fn equal_intervals_of_all_ranks_are_one_row() {
     assert_eq!(report.intervals.len(), 1);
     let row = &report.intervals[0];
     assert_eq!((row.ranks, row.executions, row.adopted), (2, 200, true));
-    assert!((row.seconds - 0.02).abs() < 1e-12);
+    assert!((row.seconds.unwrap() - 0.02).abs() < 1e-12);
     assert!((row.default_seconds.unwrap() - 100e-6).abs() < 1e-12);
     assert!((row.tuned_seconds.unwrap() - 94e-6).abs() < 1e-12);
     let gain = row.gain.unwrap();
@@ -98,7 +102,8 @@ fn equal_intervals_of_all_ranks_are_one_row() {
     assert!(row.nodes[1].routines.is_empty());
     assert_eq!(report.sites[row.nodes[0].site].call, "MPI_Send");
     assert_eq!(report.sites[row.stops[0]].call, "MPI_Barrier");
-    assert_eq!(report.copied.user, 2 << 20);
+    assert_eq!((report.copied.kernel, report.latest.kernel), (2 << 20, 0));
+    assert_eq!((report.tally.adopted, report.tally.tuned()), (2, 2));
     assert!(Report::new(&state, Some(2), false, &mut Symbols::new()).is_none());
 }
 
@@ -111,8 +116,8 @@ fn ranks_that_decided_differently_are_told_apart() {
     ]);
     let joined = report(&state, None, false);
     assert_eq!(
-        joined.intervals[0].phases,
-        [(Phase::Adopted, 2), (Phase::Rejected, 1)]
+        joined.intervals[0].decisions,
+        [(Decision::Adopted, 2), (Decision::Default, 1)]
     );
     assert!(!joined.intervals[0].adopted);
     let text = to_text(&joined, None, false, 50);
@@ -124,6 +129,8 @@ fn ranks_that_decided_differently_are_told_apart() {
         "64 KiB",
         "cg.B+0x20",
         "outside the intervals",
+        "100 % (3 MiB) copied in user space",
+        "EXECUTIONS are sums over ranks and runs",
         "MPI_Barrier",
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
@@ -169,12 +176,15 @@ fn the_longest_loop_comes_first_and_its_intervals_stay_together() {
         interval(&[1, 2], None, f64::NAN),
     ];
     let report = report(&super::tests::state(vec![state]), None, false);
-    let order: Vec<(usize, f64)> = report
+    let order: Vec<(usize, Option<f64>)> = report
         .intervals
         .iter()
         .map(|r| (r.r#loop, r.seconds))
         .collect();
-    assert_eq!(order, [(1, 2.5), (1, 2.0), (2, 3.0), (3, 0.0)]);
+    assert_eq!(
+        order,
+        [(1, Some(2.5)), (1, Some(2.0)), (2, Some(3.0)), (3, None)]
+    );
 }
 
 #[test]
@@ -203,9 +213,69 @@ fn unknown_numbers_are_null_in_json_and_a_dash_in_the_table() {
         json["intervals"][0]["default_seconds"],
         serde_json::Value::Null
     );
-    assert_eq!(json["intervals"][0]["phases"][0][0], "baseline");
+    assert_eq!(json["intervals"][0]["decisions"][0][0], "baseline");
+    assert_eq!(json["tally"]["learning"], 1);
     assert_eq!(json["sites"][0]["executions"], 100);
     assert!(to_text(&report, None, false, 50).contains("learning (baseline)"));
+}
+
+#[test]
+fn what_was_never_timed_has_a_dash() {
+    let mut untimed = rank(f64::NAN, Phase::Rejected);
+    untimed.intervals[0].seconds = 0.0;
+    let mut unknown = untimed.clone();
+    unknown.intervals[0].seconds = f64::NAN;
+    for ranks in [
+        vec![untimed.clone()],
+        vec![unknown.clone()],
+        vec![untimed, unknown],
+    ] {
+        let report = report(&state(ranks), None, false);
+        assert_eq!(report.intervals[0].seconds, None);
+        assert!(!to_text(&report, None, false, 50).contains("0.00 s"));
+    }
+}
+
+#[test]
+fn what_was_only_measured_says_so() {
+    let mut measured = rank(f64::NAN, Phase::Baseline);
+    measured.intervals[0].variables.clear();
+    measured.intervals[0].gain = None;
+    measured.intervals[0].reason = crate::state::format::MEASURED_ONLY.into();
+    let mut few = measured.clone();
+    let text = to_text(
+        &report(&state(vec![measured]), None, false),
+        None,
+        false,
+        50,
+    );
+    assert!(
+        text.contains("  measured\n") && !text.contains("why not"),
+        "{text}"
+    );
+    few.intervals[0].reason = "seen too few times yet".into();
+    let text = to_text(&report(&state(vec![few]), None, false), None, false, 50);
+    assert!(text.contains("  undecided\n"), "{text}");
+    assert!(text.contains("why not adopted: seen too few"), "{text}");
+}
+
+#[test]
+fn a_long_interval_is_cut_unless_all_is_asked_for() {
+    let mut long = rank(0.1, Phase::Adopted);
+    long.intervals[0].nodes = [1, 2].repeat(40);
+    long.intervals[0].chosen = Vec::new();
+    let report = report(&state(vec![long]), None, false);
+    let short = to_text(&report, None, false, 50);
+    let listed = |text: &str| text.matches(" calls ").count();
+    assert!(
+        short.contains("… and 68 more calls (--all lists them)"),
+        "{short}"
+    );
+    let whole = to_text(&report, None, true, 50);
+    assert!(!whole.contains("more calls"), "{whole}");
+    assert_eq!(listed(&whole) - listed(&short), 68 - 1);
+    let json: serde_json::Value = serde_json::from_str(&to_json(&report).unwrap()).unwrap();
+    assert_eq!(json["intervals"][0]["nodes"].as_array().unwrap().len(), 80);
 }
 
 proptest::proptest! {

@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 
-use crate::state::format::Phase;
-
 use super::rows::{IntervalRow, NodeRow, Report, SiteRow};
+use super::share_line;
 use super::units::{age, bytes, count, signed_percent, time};
-use super::{advice, share_line};
 
-/// Loops and other call sites that are listed without `all`.
+/// Intervals and other call sites that are listed without `all`.
 const FIRST: usize = 20;
+
+/// Calls of one interval that are listed without `all`.
+const FIRST_CALLS: usize = 12;
 
 /// The report as text. `width` is the terminal's, in characters, `None` for no limit; `now` is in seconds since
 /// the Unix epoch; with `all` nothing is left out.
@@ -20,11 +21,15 @@ pub fn to_text(report: &Report, width: Option<usize>, all: bool, now: u64) -> St
         let _ = writeln!(text, "{}", cut(&line, None));
     }
     let mut lines = Vec::new();
-    let shown = if all { usize::MAX } else { FIRST };
+    let (shown, calls) = if all {
+        (usize::MAX, usize::MAX)
+    } else {
+        (FIRST, FIRST_CALLS)
+    };
     if report.intervals.is_empty() {
         lines.push("No loop of messages was found.".to_owned());
     } else {
-        lines.extend(interval_lines(report, shown));
+        lines.extend(interval_lines(report, shown, calls));
     }
     lines.extend(other_sites(report, shown));
     for line in lines {
@@ -60,16 +65,22 @@ fn heading(report: &Report, now: u64) -> Vec<String> {
             }
         ));
     }
-    lines.push(format!("Message bytes: {}.", share_line(&report.copied)));
-    if let Some(advice) = advice(&report.copied, &key.mpi) {
+    lines.push(format!(
+        "Message bytes in the latest run: {}.",
+        share_line(&report.latest)
+    ));
+    if let Some(advice) = &report.advice {
         lines.push(format!("Note: {advice}."));
+    }
+    if !report.intervals.is_empty() && (report.ranks.len() > 1 || report.runs > 1) {
+        lines.push("TOTAL and EXECUTIONS are sums over ranks and runs.".to_owned());
     }
     lines.push(String::new());
     lines
 }
 
 /// The intervals, each with a line of its own and one for each node.
-fn interval_lines(report: &Report, shown: usize) -> Vec<String> {
+fn interval_lines(report: &Report, shown: usize, calls: usize) -> Vec<String> {
     let listed: Vec<&IntervalRow> = report.intervals.iter().take(shown).collect();
     let mut heads = vec![
         [
@@ -87,7 +98,7 @@ fn interval_lines(report: &Report, shown: usize) -> Vec<String> {
     let mut heads = aligned(&heads, "rrrrrll").into_iter();
     let nodes: Vec<[String; 5]> = listed
         .iter()
-        .flat_map(|row| row.nodes.iter())
+        .flat_map(|row| row.nodes.iter().take(calls))
         .map(|node| node_cells(node, &report.sites[node.site]))
         .collect();
     let mut nodes = aligned(&nodes, "lrrll").into_iter();
@@ -97,9 +108,15 @@ fn interval_lines(report: &Report, shown: usize) -> Vec<String> {
         lines.extend(
             nodes
                 .by_ref()
-                .take(row.nodes.len())
+                .take(row.nodes.len().min(calls))
                 .map(|n| format!("      {n}")),
         );
+        let hidden = row.nodes.len().saturating_sub(calls);
+        if hidden > 0 {
+            lines.push(format!(
+                "      … and {hidden} more calls (--all lists them)"
+            ));
+        }
         lines.extend(details(row).map(|detail| format!("      {detail}")));
     }
     let hidden = report.intervals.len().saturating_sub(shown);
@@ -121,7 +138,7 @@ fn head(row: &IntervalRow) -> [String; 7] {
     let known = |seconds: Option<f64>| seconds.map_or("-".to_owned(), time);
     [
         row.r#loop.to_string(),
-        time(row.seconds),
+        known(row.seconds),
         count(row.executions),
         known(row.default_seconds),
         known(row.tuned_seconds),
@@ -130,21 +147,14 @@ fn head(row: &IntervalRow) -> [String; 7] {
     ]
 }
 
-/// Where the tuners stand: `adopted`, or `adopted on 3, default on 1`.
+/// What has become of it: `adopted`, or `adopted on 3, default on 1`.
 fn decision(row: &IntervalRow) -> String {
-    let word = |phase: Phase| match phase {
-        Phase::Baseline => "learning (baseline)",
-        Phase::Quench => "learning (quench)",
-        Phase::Guard => "learning (guard)",
-        Phase::Adopted => "adopted",
-        Phase::Rejected => "default",
-    };
-    match row.phases[..] {
-        [(phase, _)] => word(phase).to_owned(),
+    match row.decisions[..] {
+        [(decision, _)] => decision.to_string(),
         _ => row
-            .phases
+            .decisions
             .iter()
-            .map(|(phase, ranks)| format!("{} on {ranks}", word(*phase)))
+            .map(|(decision, ranks)| format!("{decision} on {ranks}"))
             .collect::<Vec<_>>()
             .join(", "),
     }

@@ -53,7 +53,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Whether each rank of a shard meets this alike, so that one of them should speak for all
-    /// (see [`super::speaks_for_shard`]). A damaged file is met only by the rank that set it aside.
+    /// (see [`super::speaks_for_shard`]). Only one moves a damaged file aside.
     pub fn is_shared(&self) -> bool {
         !matches!(self, Refusal::Damaged { aside: Some(_), .. })
     }

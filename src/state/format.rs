@@ -44,6 +44,9 @@ pub struct RankState {
     pub seconds: f64,
     /// Message bytes of all calls, by the way they were copied.
     pub copied: Copied,
+    /// The part of `copied` that came with the latest run; filled in by [`super::save`]. Settings that decide
+    /// how bytes are copied can differ between runs, and then the sum describes none of them.
+    pub latest: Copied,
     /// The call sites; everything else names them by index.
     pub sites: Vec<Site>,
     /// The intervals.
@@ -200,6 +203,9 @@ pub struct Variable {
     pub choices: Vec<String>,
 }
 
+/// [`Interval::reason`] of an interval that a run timed without leave to tune it.
+pub const MEASURED_ONLY: &str = "measured only";
+
 /// An interval: the unit that is timed and tuned.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -241,6 +247,11 @@ impl Interval {
     /// Whether the chosen configuration was adopted.
     pub fn adopted(&self) -> bool {
         self.phase == Phase::Adopted
+    }
+
+    /// Whether it has a tuner: something in it can be chosen.
+    pub fn is_tuned(&self) -> bool {
+        !self.variables.is_empty()
     }
 }
 

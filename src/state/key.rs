@@ -10,14 +10,15 @@ use object::read::ReadCache;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use super::script;
 use crate::routines;
 
 /// The key of a state. Two jobs share what they learn when, and only when, their keys are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
-    /// File name of the executable.
+    /// File name of the executable; `script@interpreter` where it runs a script.
     pub executable: String,
-    /// [`build_identity`] of the executable.
+    /// [`build_identity`] of the executable, and after `+` that of its script.
     pub build: String,
     /// Number of ranks in MPI_COMM_WORLD.
     pub ranks: u32,
@@ -35,9 +36,18 @@ impl Key {
         // The link can be opened even when the file was deleted or lies in another mount namespace.
         let link = Path::new("/proc/self/exe");
         let path = std::fs::read_link(link).unwrap_or_default();
+        let mut executable = executable_name(&path);
+        let mut build = build_identity(link).unwrap_or_default();
+        let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+        if let Some(script) = script::of(&executable, &arguments, &|path| path.is_file()) {
+            executable = format!("{}@{executable}", script.name);
+            if let Some(Ok(content)) = script.path.map(|path| build_identity(&path)) {
+                build = format!("{build}+{content}");
+            }
+        }
         Key {
-            executable: executable_name(&path),
-            build: build_identity(link).unwrap_or_default(),
+            executable,
+            build,
             ranks,
             cpu: cpu_model(),
             mpi: mpi.to_owned(),
@@ -160,7 +170,7 @@ fn file_safe(name: &str) -> String {
         .chars()
         .take(LONGEST)
         .map(|c| match c {
-            'A'..='Z' | 'a'..='z' | '0'..='9' | '.' | '_' | '+' | '-' => c,
+            'A'..='Z' | 'a'..='z' | '0'..='9' | '.' | '_' | '+' | '-' | '@' => c,
             _ => '_',
         })
         .collect();

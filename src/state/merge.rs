@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::format::{Interval, RankState, Site, Stop};
+use super::format::{Interval, Phase, RankState, Site, Stop};
 
 /// Most sites that one rank keeps. A program whose message sizes differ in every run would let the state grow
 /// without end; those used last and most stay.
@@ -29,6 +29,7 @@ pub(super) fn merge(known: RankState, mut run: RankState) -> RankState {
         finished: run.finished,
         seconds: sum(known.seconds, run.seconds),
         copied: known.copied,
+        latest: run.copied,
         ..RankState::default()
     };
     merged.copied.add(&run.copied);
@@ -138,7 +139,16 @@ impl Places {
 
 /// Joins two states of one interval, `later` being the more recent.
 fn join(earlier: Interval, later: Interval) -> Interval {
-    let rank = |interval: &Interval| (interval.evidence, interval.tuner.is_some());
+    // A run that only replays or only watches must not hide what another decided or timed.
+    let rank = |interval: &Interval| {
+        (
+            interval.evidence,
+            interval.tuner.is_some(),
+            interval.default.samples > 0,
+            !interval.reason.is_empty(),
+            interval.phase == Phase::Rejected,
+        )
+    };
     let (mut winner, loser) = if rank(&later) >= rank(&earlier) {
         (later, earlier)
     } else {

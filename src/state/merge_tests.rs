@@ -134,6 +134,77 @@ fn the_later_of_equal_evidence_wins_unless_it_has_no_tuner() {
 }
 
 #[test]
+fn the_latest_runs_bytes_stand_beside_the_sum() {
+    let run = |user, kernel| RankState {
+        copied: Copied {
+            user,
+            kernel,
+            unseen: 0,
+        },
+        ..rank_state(&[1], 1)
+    };
+    let merged = merge(merge(RankState::default(), run(10, 0)), run(0, 30));
+    assert_eq!((merged.copied.user, merged.copied.kernel), (10, 30));
+    assert_eq!((merged.latest.user, merged.latest.kernel), (0, 30));
+}
+
+/// What a replay run records of an interval: that it was executed, nothing else.
+fn replayed(offsets: &[u64]) -> RankState {
+    let mut run = rank_state(offsets, 0);
+    run.saved_at = 500;
+    for interval in &mut run.intervals {
+        *interval = Interval {
+            nodes: interval.nodes.clone(),
+            executions: 7,
+            seconds: f64::NAN,
+            phase: Phase::Rejected,
+            chosen: vec![None; interval.nodes.len()],
+            ..Interval::default()
+        };
+    }
+    run
+}
+
+#[test]
+fn a_replay_adds_its_executions_and_keeps_what_is_known() {
+    let known = merge(RankState::default(), rank_state(&[1, 2], 9));
+    let merged = merge(
+        known.clone(),
+        merge(RankState::default(), replayed(&[1, 2])),
+    );
+    assert_eq!(merged.intervals.len(), known.intervals.len());
+    for (after, before) in merged.intervals.iter().zip(&known.intervals) {
+        assert_eq!((after.executions, after.used_at), (8, 500));
+        assert_eq!(
+            (after.phase, after.evidence, &after.tuner, &after.chosen),
+            (before.phase, before.evidence, &before.tuner, &before.chosen)
+        );
+        assert_eq!((after.seconds, after.gain), (before.seconds, before.gain));
+        assert_eq!(after.variables, before.variables);
+    }
+}
+
+#[test]
+fn what_was_decided_without_a_tuner_outlasts_a_replay() {
+    let mut known = rank_state(&[1], 0);
+    known.intervals[0].phase = Phase::Rejected;
+    known.intervals[0].reason = "no message large enough".into();
+    known.intervals[0].tuner = None;
+    known.intervals[0].variables.clear();
+    for timed in [true, false] {
+        if !timed {
+            known.intervals[0].default = Measure::default();
+        }
+        let merged = merge(known.clone(), replayed(&[1]));
+        let interval = &merged.intervals[0];
+        assert_eq!(interval.phase, Phase::Rejected, "{timed}");
+        assert_eq!(interval.reason, "no message large enough");
+        assert_eq!(interval.default.samples > 0, timed);
+        assert_eq!((interval.executions, interval.used_at), (8, 500));
+    }
+}
+
+#[test]
 fn classes_keep_the_winners_numbers() {
     let mut known = rank_state(&[1, 2, 3], 9);
     let mut run = rank_state(&[1, 2, 3], 2);

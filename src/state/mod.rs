@@ -10,6 +10,7 @@ pub mod format;
 mod key;
 mod listing;
 mod merge;
+mod script;
 mod store;
 
 pub use error::{Refusal, StateError};

@@ -45,7 +45,7 @@ pub struct Saved {
 ///
 /// # Errors
 /// A [`Refusal`] when there is a file that must not be used; the run then starts with nothing. A damaged file
-/// has been moved aside, all others are untouched.
+/// has been moved aside if `rank` speaks for the shard, all others are untouched.
 pub fn load(dir: &Path, key: &Key, rank: u32) -> Result<Option<RankState>, Refusal> {
     let place = ShardPlace::new(dir, key, rank);
     // The pending files first: one that is taken in meanwhile is then seen in the shard, never missed.
@@ -59,7 +59,10 @@ pub fn load(dir: &Path, key: &Key, rank: u32) -> Result<Option<RankState>, Refus
         })
         .collect();
     let shard = match place.read() {
-        Err(Refusal::Damaged { .. }) => place.read_or_set_aside()?,
+        // Were it the first rank to get here that moves the file, the one that speaks might find nothing at all.
+        Err(Refusal::Damaged { .. }) if super::speaks_for_shard(rank) => {
+            place.read_or_set_aside()?
+        }
         other => other?,
     };
     let absorbed = shard.as_ref().map_or(&[][..], |s| &s.absorbed[..]);

@@ -224,6 +224,22 @@ fn a_pending_file_that_a_crash_left_behind_counts_once() {
 }
 
 #[test]
+fn a_damaged_file_is_moved_by_the_rank_that_speaks_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    save(dir.path(), &key(), 0, rank_state(&[1], 1)).unwrap();
+    let file = dir
+        .path()
+        .join(format!("{}.json", shard_name(&key().stem(), 0)));
+    fs::write(&file, "").unwrap();
+    // Whichever rank comes first, rank 0 is the one that can report it.
+    let first = load(dir.path(), &key(), 1).unwrap_err();
+    assert!(matches!(first, Refusal::Damaged { aside: None, .. }) && first.is_shared());
+    let second = load(dir.path(), &key(), 0).unwrap_err();
+    assert!(matches!(second, Refusal::Damaged { aside: Some(_), .. }));
+    assert!(load(dir.path(), &key(), 1).unwrap().is_none());
+}
+
+#[test]
 fn a_damaged_pending_file_is_passed_over() {
     let dir = tempfile::tempdir().unwrap();
     let k = key();
