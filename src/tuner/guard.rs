@@ -2,20 +2,23 @@
 //!
 //! Executions come in blocks of one configuration; each pair of blocks has both, in random order, so that neither
 //! drift nor a pattern of the program favours one. The first execution of a block is not counted, because it meets
-//! the caches as the other configuration left them. A block counts by its median, so that preemption does not.
+//! the caches as the other configuration left them. A block counts by its median, and wild blocks are trimmed, so that
+//! preemption does not.
 //!
-//! The difference is looked at only a few times, and each look claims a difference only by a Welch interval of
+//! The difference is looked at only a few times, and each look claims a difference only by a trimmed Welch interval of
 //! confidence 1 - 0.05 / looks (Bonferroni): by all looks together an equal pair is adopted with a
 //! probability of at most 2.5 %, and the interval reported holds with 95 % however early the test stopped.
 
-use crate::stats::{Interval, Moments, median_in_place, welch};
+use crate::stats::{Interval, median_in_place, trimmed_mean_in_place, trimmed_welch};
 use crate::tuner::random::Random;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Counted executions of a block.
 const BLOCK: usize = 4;
 /// Numbers of pairs of blocks after which the difference is looked at; the last ends the budget.
 const LOOKS: [u64; 5] = [4, 8, 16, 32, 64];
+/// The budget, in pairs of blocks.
+const MOST_PAIRS: usize = LOOKS[LOOKS.len() - 1] as usize;
 /// From this many pairs on, a winner that is not even ahead is given up.
 const FUTILE_FROM: u64 = 16;
 /// Probability of a wrong claim, both directions, all looks.
@@ -43,9 +46,9 @@ pub struct Outcome {
     pub finding: Finding,
     /// Gain relative to the default (0.1: takes 10 % less) with its 95 % interval; `None` where none was tested.
     pub gain: Option<Interval>,
-    /// Mean cost of an execution with the default, in the caller's unit.
+    /// Typical cost of an execution with the default, in the caller's unit (the trimmed mean of block medians).
     pub default_cost: f64,
-    /// Mean cost of an execution with the winner (the default's where none was tested).
+    /// Typical cost of an execution with the winner (the default's where none was tested).
     pub tuned_cost: f64,
     /// Executions behind each of the two means.
     pub executions: (u64, u64),
@@ -63,13 +66,52 @@ impl Outcome {
     }
 }
 
-/// One of the two that are compared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+/// One of the two that are compared: the medians of its blocks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Arm {
-    /// Medians of its blocks, relative costs.
-    blocks: Moments,
-    /// All counted costs, in the caller's unit.
-    costs: Moments,
+    /// Relative costs.
+    #[serde(deserialize_with = "with_room")]
+    relative: Vec<f64>,
+    /// Costs in the caller's unit.
+    #[serde(deserialize_with = "with_room")]
+    costs: Vec<f64>,
+}
+
+/// Room for all blocks from the start: an evaluation allocates nothing.
+fn with_room<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    let mut values = Vec::<f64>::deserialize(deserializer)?;
+    values.reserve(MOST_PAIRS.saturating_sub(values.len()));
+    Ok(values)
+}
+
+impl Arm {
+    fn new() -> Self {
+        Self {
+            relative: Vec::with_capacity(MOST_PAIRS),
+            costs: Vec::with_capacity(MOST_PAIRS),
+        }
+    }
+
+    fn is_sound(&self) -> bool {
+        let possible = |values: &[f64]| {
+            values.len() < MOST_PAIRS && values.iter().all(|value| value.is_finite())
+        };
+        self.relative.len() == self.costs.len() && possible(&self.relative) && possible(&self.costs)
+    }
+
+    /// Typical cost of an execution, in the caller's unit.
+    fn cost(&self) -> f64 {
+        let (mut values, n) = sample(&self.costs);
+        trimmed_mean_in_place(&mut values[..n]).unwrap_or(0.0)
+    }
+}
+
+/// The values on the stack, to be sorted, and how many there are.
+fn sample(values: &[f64]) -> ([f64; MOST_PAIRS], usize) {
+    let mut copy = [0.0; MOST_PAIRS];
+    let n = values.len().min(MOST_PAIRS);
+    copy[..n].copy_from_slice(&values[..n]);
+    (copy, n)
 }
 
 /// A comparison under way.
@@ -77,8 +119,9 @@ struct Arm {
 pub struct Guard {
     default: Arm,
     winner: Arm,
-    /// Relative costs of the block under way; the first of all is not stored.
+    /// Relative costs of the block under way, and costs; the first of all is not stored.
     block: [f64; BLOCK],
+    costs: [f64; BLOCK],
     /// Executions of the block so far, the first included.
     filled: usize,
     /// Whether the block under way runs the winner.
@@ -91,9 +134,10 @@ impl Guard {
     /// Starts a comparison.
     pub fn new(random: &mut Random) -> Self {
         Self {
-            default: Arm::default(),
-            winner: Arm::default(),
+            default: Arm::new(),
+            winner: Arm::new(),
             block: [0.0; BLOCK],
+            costs: [0.0; BLOCK],
             filled: 0,
             winner_runs: random.bits() >> 63 == 1,
             second: false,
@@ -109,10 +153,13 @@ impl Guard {
     /// Whether the values are possible (for state read from disk).
     pub fn is_sound(&self) -> bool {
         self.filled <= BLOCK
-            && self.block.iter().all(|cost| cost.is_finite())
-            && [self.default, self.winner]
+            && self
+                .block
                 .iter()
-                .all(|arm| arm.blocks.is_sound() && arm.costs.is_sound())
+                .chain(&self.costs)
+                .all(|cost| cost.is_finite())
+            && self.default.is_sound()
+            && self.winner.is_sound()
     }
 
     /// Takes in one execution of the configuration that was due. Returns the decision once it is made.
@@ -122,18 +169,20 @@ impl Guard {
         if self.filled == 1 {
             return None;
         }
+        self.block[self.filled - 2] = relative;
+        self.costs[self.filled - 2] = cost;
+        if self.filled <= BLOCK {
+            return None;
+        }
         let arm = if self.winner_runs {
             &mut self.winner
         } else {
             &mut self.default
         };
-        arm.costs.push(cost);
-        self.block[self.filled - 2] = relative;
-        if self.filled <= BLOCK {
-            return None;
-        }
-        arm.blocks
+        arm.relative
             .push(median_in_place(&mut self.block).unwrap_or(relative));
+        arm.costs
+            .push(median_in_place(&mut self.costs).unwrap_or(cost));
         self.filled = 0;
         if !self.second {
             self.second = true;
@@ -146,16 +195,18 @@ impl Guard {
     }
 
     fn look(&self) -> Option<Outcome> {
-        let pairs = self.default.blocks.count();
+        let pairs = self.default.relative.len() as u64;
         if !LOOKS.contains(&pairs) {
             return None;
         }
-        let difference = welch(
-            &self.default.blocks,
-            &self.winner.blocks,
+        let (mut default, n) = sample(&self.default.relative);
+        let (mut winner, m) = sample(&self.winner.relative);
+        let difference = trimmed_welch(
+            &mut default[..n],
+            &mut winner[..m],
             1.0 - ERROR / LOOKS.len() as f64,
         );
-        let last = pairs >= LOOKS[LOOKS.len() - 1];
+        let last = pairs as usize >= MOST_PAIRS;
         let finding = match difference {
             Some(interval) if interval.low > 0.0 => Finding::Faster,
             Some(interval) if interval.high < 0.0 => Finding::Slower,
@@ -165,10 +216,7 @@ impl Guard {
             _ if last => Finding::NoDifference,
             _ => return None,
         };
-        let scale = self
-            .default
-            .blocks
-            .mean()
+        let scale = trimmed_mean_in_place(&mut default[..n])
             .filter(|&mean| mean > 0.0)
             .unwrap_or(1.0);
         let gain = difference.map(|interval| Interval {
@@ -176,12 +224,13 @@ impl Guard {
             low: interval.low / scale,
             high: interval.high / scale,
         });
+        let executions = |arm: &Arm| (arm.costs.len() * BLOCK) as u64;
         Some(Outcome {
             finding,
             gain,
-            default_cost: self.default.costs.mean().unwrap_or(0.0),
-            tuned_cost: self.winner.costs.mean().unwrap_or(0.0),
-            executions: (self.default.costs.count(), self.winner.costs.count()),
+            default_cost: self.default.cost(),
+            tuned_cost: self.winner.cost(),
+            executions: (executions(&self.default), executions(&self.winner)),
         })
     }
 }
