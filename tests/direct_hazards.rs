@@ -87,6 +87,7 @@ ways! {
     children "forked";
     datatypes_and_collectives "types";
     watched_by_another_thread "watched";
+    a_thousand_buffers "many";
 }
 
 /// The tests above would see it if a range were used that is no longer what it was.
@@ -103,6 +104,70 @@ fn a_stale_range_is_caught() {
             outcome.status,
             outcome.stderr
         );
+    }
+}
+
+/// A rank that is killed takes nothing with it but the job, and leaves nothing behind.
+#[test]
+fn a_killed_rank() {
+    for &library in BOTH {
+        let outcome = direct(library, "killed", &[]);
+        assert!(!outcome.status.success());
+        assert!(!outcome.stderr.contains("SIGBUS") && !outcome.stderr.contains("Bus error"));
+        let left: Vec<_> = std::fs::read_dir("/dev/shm")
+            .map(|entries| entries.flatten().map(|entry| entry.file_name()).collect())
+            .unwrap_or_default();
+        assert!(
+            !left
+                .iter()
+                .any(|name| name.to_string_lossy().contains("copytune")),
+            "{left:?}"
+        );
+    }
+}
+
+/// Where no file may be long, the kernel copies what does not fit.
+#[test]
+fn a_limit_on_files() {
+    for &library in BOTH {
+        let bare = Job::ranks(library, 2, compile::program(library, PROGRAM))
+            .arg("limited")
+            .run();
+        bare.expect_success("limited, without the shim");
+        let outcome = direct(library, "limited", &[]);
+        outcome.expect_success("limited");
+        assert_eq!(bare.sorted(), outcome.sorted());
+        assert!(read_directly(&outcome) > 0, "{}", outcome.stderr);
+    }
+}
+
+/// Everything at random. COPYTUNE_TEST_SEED sets the seed, COPYTUNE_TEST_STEPS makes it long.
+#[test]
+fn random_lives_of_buffers() {
+    let number = |name: &str, default: u64| {
+        std::env::var(name)
+            .ok()
+            .and_then(|value| value.parse().ok())
+            .unwrap_or(default)
+    };
+    let seed = number("COPYTUNE_TEST_SEED", 20_261);
+    let steps = number("COPYTUNE_TEST_STEPS", 1_500);
+    println!("COPYTUNE_TEST_SEED={seed} COPYTUNE_TEST_STEPS={steps}");
+    for &library in BOTH {
+        let dir = private_dir();
+        let job = Job::ranks(library, 2, compile::program(library, "direct_random.c"))
+            .args([seed.to_string(), steps.to_string()])
+            .limit(std::time::Duration::from_secs(60 + steps / 20));
+        let bare = job.run();
+        bare.expect_success("random lives, without the shim");
+        let outcome = job
+            .tuned(dir.path())
+            .env("COPYTUNE_DIRECT", "force")
+            .env("COPYTUNE_LOG", "debug")
+            .run();
+        outcome.expect_success("random lives");
+        assert_eq!(bare.sorted(), outcome.sorted());
+        assert!(read_directly(&outcome) > 0, "{}", outcome.stderr);
     }
 }
 

@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -369,6 +371,31 @@ static void watched(void) {
     }
 }
 
+/* A thousand promoted buffers at a time. */
+static void many(void) {
+    enum { COUNT = 1000, SMALL = 4 * PAGE };
+    unsigned char *out[COUNT];
+    for (int i = 0; i < COUNT; i++) out[i] = malloc(SMALL + PAGE);
+    for (int round = 0; round < 2 * REPEATS; round++)
+        for (int i = 0; i < COUNT; i++) {
+            seed += 2;
+            check_fill(out[i], SMALL + PAGE, seed + (uint64_t)check_rank);
+            swap_as_is(out[i], SMALL + PAGE, seed);
+        }
+    for (int i = 0; i < COUNT; i++) free(out[i]);
+}
+
+/* One rank is killed while the other has its buffers mapped and waits for it. */
+static void killed(void) {
+    unsigned char *out = pages(NULL, LENGTH);
+    swap(out, LENGTH);
+    if (check_rank == 0) raise(SIGKILL);
+    swap(out, LENGTH);
+}
+
+/* No file may be longer than 16 MiB (see main): the arena cannot take them all. */
+static void limited(void) { many(); }
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -376,8 +403,13 @@ int main(int argc, char **argv) {
     } ways[] = {{"kinds", kinds},           {"unmapped", unmapped}, {"freed", freed},
                 {"remapped", remapped},     {"protected", protected}, {"discarded", discarded},
                 {"covered", covered},       {"break", program_break}, {"overlapping", overlapping},
-                {"forked", forked},         {"types", types},         {"watched", watched}};
+                {"forked", forked},         {"types", types},         {"watched", watched},       {"many", many},         {"killed", killed},
+                {"limited", limited}};
     CHECK(argc > 1);
+    if (strcmp(argv[1], "limited") == 0) {
+        struct rlimit limit = {1 << 24, 1 << 24};
+        CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    }
     check_init(&argc, &argv);
     CHECK(check_size == 2);
     in = malloc(4 * LENGTH);
