@@ -151,7 +151,7 @@ fn random_lives_of_buffers() {
             .unwrap_or(default)
     };
     let seed = number("COPYTUNE_TEST_SEED", 20_261);
-    let steps = number("COPYTUNE_TEST_STEPS", 1_500);
+    let steps = number("COPYTUNE_TEST_STEPS", 400);
     println!("COPYTUNE_TEST_SEED={seed} COPYTUNE_TEST_STEPS={steps}");
     for &library in BOTH {
         let dir = private_dir();

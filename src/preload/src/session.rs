@@ -181,9 +181,8 @@ fn all() -> impl Iterator<Item = *mut Session> {
 pub fn count_unseen() {
     let thread = tls::thread();
     // SAFETY: this thread's own words and session, to which no other reference is held: the hooks are not running.
-    if let Some((session, rest)) =
-        unsafe { (*thread).session.as_mut().map(|s| (s, (*thread).rest)) }
-    {
+    let own = unsafe { (*thread).session.as_mut().map(|s| (s, (*thread).rest)) };
+    if let Some((session, rest)) = own {
         session.engine.count_unseen(rest);
     }
 }
