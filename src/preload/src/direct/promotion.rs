@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering
 use std::sync::Mutex;
 
 /// Requests that wait for a send of their range.
-const MOST_WANTED: usize = 256;
+const MOST_WANTED: usize = 2048;
 /// Sends after which a request that none of them met is dropped: its range may belong to a collective operation, or be gone.
 const CHANCES: u32 = 4096;
 /// Memory that is twice there while a buffer moves.
