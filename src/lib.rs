@@ -7,6 +7,7 @@ pub mod engine;
 pub mod flow;
 pub mod options;
 pub mod record;
+pub mod recording;
 pub mod report;
 pub mod routines;
 pub mod site;

@@ -22,6 +22,17 @@ pub enum Mode {
     DryRun,
 }
 
+/// Where the intervals come from that are tuned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Intervals {
+    /// From the flowgraph in the state directory, if there is one; else they are detected.
+    Found,
+    /// They are detected while the program runs.
+    Detected,
+    /// From the recorded flowgraph in this file.
+    Recorded(PathBuf),
+}
+
 /// How much the library says on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Log {
@@ -54,6 +65,8 @@ pub struct Options {
     /// Directory of the saved state, absolute where the working directory is known. `None` when no variable
     /// (COPYTUNE_DIR, XDG_STATE_HOME, HOME) names one.
     pub dir: Option<PathBuf>,
+    /// Where the intervals come from.
+    pub intervals: Intervals,
     /// Seed of all randomness.
     pub seed: u64,
     /// Name of the tuning strategy, one of [`strategy::names`].
@@ -78,6 +91,7 @@ impl Default for Options {
             enabled: true,
             mode: Mode::Tune,
             dir: None,
+            intervals: Intervals::Found,
             seed: 1,
             strategy: strategy::default().name(),
             routines: Vec::new(),
@@ -124,9 +138,9 @@ static VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "COPYTUNE_MODE",
-        allowed: || "tune, replay or profile".to_owned(),
+        allowed: || "tune, replay, profile or dry-run".to_owned(),
         default: "tune",
-        about: "tune: learn while running; replay: use the saved choices, explore nothing; profile: measure only.",
+        about: "tune: learn while running; replay: use the saved choices, explore nothing; profile: measure only; dry-run: change nothing, record the flowgraph for `copytune analyze` and the next run.",
         take: |value, options| {
             options.mode = one_of(
                 value,
@@ -134,6 +148,7 @@ static VARIABLES: &[Variable] = &[
                     ("tune", Mode::Tune),
                     ("replay", Mode::Replay),
                     ("profile", Mode::Profile),
+                    ("dry-run", Mode::DryRun),
                 ],
             )?;
             Some(())
@@ -148,6 +163,24 @@ static VARIABLES: &[Variable] = &[
             let path = PathBuf::from(value);
             // Resolved at once: a program may change its working directory before it ends.
             options.dir = Some(std::path::absolute(&path).unwrap_or(path));
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_INTERVALS",
+        allowed: || {
+            "a flowgraph file of a dry run, or none to detect loops while running".to_owned()
+        },
+        default: "the state directory's flowgraph of this program, if there is one",
+        about: "Where the intervals that are tuned come from.",
+        take: |value, options| {
+            options.intervals = match value.to_str().map(str::trim) {
+                Some("none") => Intervals::Detected,
+                _ => {
+                    let path = PathBuf::from(value);
+                    Intervals::Recorded(std::path::absolute(&path).unwrap_or(path))
+                }
+            };
             Some(())
         },
     },

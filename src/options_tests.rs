@@ -22,8 +22,9 @@ fn nothing_set_gives_the_defaults() {
 fn every_variable_is_read() {
     let (options, warnings) = parse(&[
         ("COPYTUNE", "0"),
-        ("COPYTUNE_MODE", "Replay"),
+        ("COPYTUNE_MODE", "Dry-Run"),
         ("COPYTUNE_DIR", "/some/where"),
+        ("COPYTUNE_INTERVALS", "none"),
         ("COPYTUNE_SEED", "18446744073709551615"),
         ("COPYTUNE_STRATEGY", "quench"),
         ("COPYTUNE_ROUTINES", "li*, libc"),
@@ -38,8 +39,9 @@ fn every_variable_is_read() {
         options,
         Options {
             enabled: false,
-            mode: Mode::Replay,
+            mode: Mode::DryRun,
             dir: Some("/some/where".into()),
+            intervals: Intervals::Detected,
             seed: u64::MAX,
             strategy: "quench",
             routines: vec!["li*".into(), "libc".into()],

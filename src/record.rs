@@ -94,14 +94,21 @@ impl Record {
         self.state
     }
 
-    /// Adds a thread's engine; `signatures` are those of its nodes, `None` for one that is not reported.
-    pub fn add(&mut self, engine: &Engine, signatures: &[Option<Signature>]) {
-        let sites: Vec<Option<u32>> = signatures
-            .iter()
-            .enumerate()
-            .map(|(node, signature)| Some(self.site(engine, node as NodeId, signature.as_ref()?)))
+    /// Adds a thread's engine; `signatures` are those of its nodes. What it knows from a recorded flowgraph alone and
+    /// has not met is left out.
+    pub fn add(&mut self, engine: &Engine, signatures: &[Signature]) {
+        let tracker = engine.tracker();
+        let met = |node: NodeId| {
+            engine.node(node).is_some_and(|node| node.calls > 0)
+                || tracker
+                    .interval_of(node)
+                    .is_some_and(|id| tracker.executions(id) > 0)
+        };
+        let sites: Vec<Option<u32>> = (0..)
+            .zip(signatures)
+            .map(|(node, signature)| met(node).then(|| self.site(engine, node, signature)))
             .collect();
-        for &id in engine.tracker().live() {
+        for &id in tracker.live() {
             let nodes: Option<Vec<u32>> = engine
                 .tracker()
                 .nodes(id)
@@ -166,7 +173,7 @@ impl Record {
                 },
                 offset: signature.offset,
                 call: signature.call.to_string(),
-                language: language(signature.call),
+                language: language(&signature.call),
                 bytes: signature.bytes,
                 executions: calls,
                 copied,

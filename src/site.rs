@@ -5,6 +5,7 @@
 
 use crate::flow::NodeId;
 use hashbrown::HashTable;
+use std::borrow::Cow;
 
 /// What identifies one call inside a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub struct Signature {
     /// Return address relative to the module's load address.
     pub offset: u64,
     /// The symbol that was called, as it is spelled in the binding.
-    pub call: &'static str,
+    pub call: Cow<'static, str>,
     /// Message size in bytes.
     pub bytes: u64,
 }
@@ -48,7 +49,7 @@ impl Signature {
             file_name(&self.module),
             &self.build,
             self.offset,
-            self.call,
+            &self.call,
             self.bytes,
         )
     }
@@ -104,16 +105,18 @@ impl Fnv {
 #[derive(Debug)]
 struct Entry {
     key: Key,
-    /// The site that followed this one last time: in a loop, the one that follows again.
-    next: NodeId,
+    node: NodeId,
+    /// The entry that followed this one last time: in a loop, the one that follows again.
+    next: u32,
 }
 
-/// The sites of one thread.
+/// The sites of one thread. Several may be one node: a library that is loaded again lies elsewhere.
 #[derive(Debug, Default)]
 pub struct Sites {
     entries: Vec<Entry>,
-    table: HashTable<NodeId>,
-    last: NodeId,
+    /// Entries by their keys.
+    table: HashTable<u32>,
+    last: u32,
 }
 
 impl Sites {
@@ -130,7 +133,7 @@ impl Sites {
                 && entry.key == key
             {
                 self.last = guess;
-                return Some(guess);
+                return Some(entry.node);
             }
         }
         self.search(key)
@@ -140,30 +143,34 @@ impl Sites {
     fn search(&mut self, key: Key) -> Option<NodeId> {
         let found = *self
             .table
-            .find(key.hash(), |&node| self.entries[node as usize].key == key)?;
+            .find(key.hash(), |&entry| self.entries[entry as usize].key == key)?;
         if let Some(last) = self.entries.get_mut(self.last as usize) {
             last.next = found;
         }
         self.last = found;
-        Some(found)
+        Some(self.entries[found as usize].node)
     }
 
-    /// Adds a site that [`Sites::find`] does not know; `None` when the table is full.
-    pub fn insert(&mut self, key: Key) -> Option<NodeId> {
-        if self.entries.len() >= Self::LIMIT {
-            return None;
+    /// Adds a site that [`Sites::find`] does not know, unless the table is full.
+    pub fn insert(&mut self, key: Key, node: NodeId) {
+        if self.is_full() {
+            return;
         }
-        let node = self.entries.len() as NodeId;
-        self.entries.push(Entry { key, next: 0 });
+        let entry = self.entries.len() as u32;
+        self.entries.push(Entry { key, node, next: 0 });
         let entries = &self.entries;
-        self.table.insert_unique(key.hash(), node, |&other| {
+        self.table.insert_unique(key.hash(), entry, |&other| {
             entries[other as usize].key.hash()
         });
         if let Some(last) = self.entries.get_mut(self.last as usize) {
-            last.next = node;
+            last.next = entry;
         }
-        self.last = node;
-        Some(node)
+        self.last = entry;
+    }
+
+    /// Whether no site can be added any more.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() >= Self::LIMIT
     }
 
     /// Number of sites.
@@ -193,18 +200,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_like_a_map(calls in proptest::collection::vec(0u64..60, 0..500)) {
+        fn behaves_like_a_map(calls in proptest::collection::vec((0u64..60, 0u32..20), 0..500)) {
             let mut sites = Sites::default();
             let mut model: HashMap<(usize, u32, u64), NodeId> = HashMap::new();
-            for n in calls {
+            for (n, node) in calls {
                 let key = key(n);
                 let word = (key.from, key.call, key.bytes);
                 let expected = model.get(&word).copied();
                 prop_assert_eq!(sites.find(key), expected);
                 if expected.is_none() {
-                    let node = sites.insert(key).unwrap();
-                    prop_assert_eq!(node as usize, model.len());
+                    sites.insert(key, node);
                     model.insert(word, node);
+                    prop_assert_eq!(sites.len(), model.len());
                 }
             }
         }
@@ -213,29 +220,19 @@ mod tests {
     #[test]
     fn a_full_table_refuses_and_still_finds() {
         let mut sites = Sites::default();
-        for n in 0..Sites::LIMIT {
-            let key = Key {
-                from: n,
-                call: 0,
-                bytes: 0,
-            };
-            assert_eq!(sites.find(key), None);
-            assert_eq!(sites.insert(key), Some(n as NodeId));
-        }
-        let extra = Key {
-            from: Sites::LIMIT,
+        let key = |n| Key {
+            from: n,
             call: 0,
             bytes: 0,
         };
-        assert_eq!(sites.insert(extra), None);
-        assert_eq!(
-            sites.find(Key {
-                from: 17,
-                call: 0,
-                bytes: 0
-            }),
-            Some(17)
-        );
+        for n in 0..Sites::LIMIT {
+            assert_eq!(sites.find(key(n)), None);
+            sites.insert(key(n), n as NodeId + 5);
+        }
+        assert!(sites.is_full());
+        sites.insert(key(Sites::LIMIT), 1);
+        assert_eq!(sites.find(key(Sites::LIMIT)), None);
+        assert_eq!(sites.find(key(17)), Some(22));
     }
 
     #[test]
@@ -244,7 +241,7 @@ mod tests {
             module: "/a/prog".into(),
             build: "00ff".into(),
             offset: 16,
-            call: "MPI_Send",
+            call: "MPI_Send".into(),
             bytes: 8,
         };
         let moved = Signature {
@@ -266,7 +263,7 @@ mod tests {
                 ..base.clone()
             },
             Signature {
-                call: "MPI_Recv",
+                call: "MPI_Recv".into(),
                 ..base.clone()
             },
             Signature {

@@ -4,6 +4,7 @@
 
 mod interval;
 mod node;
+mod recorded;
 mod rest;
 
 pub use interval::{Interval, Stage, Variable};
@@ -11,10 +12,12 @@ pub use node::{Node, NodeInfo};
 use rest::Rest;
 
 use crate::flow::{Ended, IntervalId, NodeId, OVERFLOW, Tracker};
+use crate::recording::Recordings;
 use crate::routines::{self, DEFAULT, Features, RoutineId};
 use crate::site::{Fnv, identity_of_interval};
 use crate::tuner::{Saved, Settings};
 use hashbrown::HashMap;
+use recorded::Watch;
 
 /// A clock in ticks of any constant length.
 pub trait Clock {
@@ -33,6 +36,22 @@ pub enum Mode {
     Profile,
     /// Uses one routine for every message.
     Forced(RoutineId),
+    /// Records the flowgraph, changes and times nothing.
+    Record,
+}
+
+/// What the caller of [`Engine::step`] should do now and then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// The recording should be saved, in case that the program is killed.
+    Checkpoint,
+    /// The recorded flowgraph does not fit the program: it has been given up.
+    Misfit {
+        /// Calls so far.
+        calls: u64,
+        /// Those of them that were not as recorded.
+        misfits: u64,
+    },
 }
 
 /// Parameters of an engine.
@@ -78,6 +97,8 @@ pub struct Knowledge {
     pub choices: HashMap<u64, RoutineId>,
     /// Tuners by interval identity.
     pub intervals: HashMap<u64, Known>,
+    /// Flowgraphs that a dry run recorded, one per thread.
+    pub recordings: Recordings,
 }
 
 /// The engine of one thread.
@@ -86,9 +107,13 @@ pub struct Engine {
     config: Config,
     tracker: Tracker,
     nodes: Vec<Node>,
+    /// Nodes by identity; 0 stands for none.
+    numbers: HashMap<u64, NodeId>,
     intervals: Vec<Interval>,
     /// The intervals that hold nodes.
     live: Vec<IntervalId>,
+    /// See `recorded`.
+    watch: Watch,
     /// When the present execution began, if it is timed.
     started: Option<u64>,
     rest: Rest,
@@ -101,11 +126,13 @@ impl Engine {
     /// An engine that has seen nothing, with what earlier runs know.
     pub fn new(config: Config, knowledge: Knowledge) -> Self {
         Self {
-            config,
             tracker: Tracker::new(),
             nodes: Vec::new(),
+            numbers: HashMap::new(),
             intervals: Vec::new(),
             live: Vec::new(),
+            watch: Watch::new(config.mode),
+            config,
             started: None,
             rest: Rest::default(),
             news: None,
@@ -113,29 +140,44 @@ impl Engine {
         }
     }
 
-    /// Adds the node with the next number.
-    pub fn add_node(&mut self, info: NodeInfo) {
+    /// Adds the node with the next number, which it returns.
+    pub fn add_node(&mut self, info: NodeInfo) -> NodeId {
         let remembered = self.knowledge.choices.get(&info.identity);
         let choice = match self.config.mode {
             _ if !info.tunable || info.bytes < self.config.min_bytes => DEFAULT,
             Mode::Forced(routine) => routine,
-            Mode::Profile => DEFAULT,
+            Mode::Profile | Mode::Record => DEFAULT,
             Mode::Tune | Mode::Replay => remembered.copied().unwrap_or(DEFAULT),
         };
         let mut node = Node::new(info);
         node.choose(choice, self.config.features);
+        node.observe &= self.config.mode != Mode::Record;
+        let number = self.nodes.len() as NodeId;
+        if info.identity != 0 {
+            self.numbers.insert(info.identity, number);
+        }
         self.nodes.push(node);
         self.rest.disturb();
+        number
+    }
+
+    /// The node with this identity.
+    pub fn find_node(&self, identity: u64) -> Option<NodeId> {
+        self.numbers.get(&identity).copied()
     }
 
     /// The thread called `node`, which has been added: ends and starts intervals, sets the nodes' routines.
     #[inline]
-    pub fn step(&mut self, node: NodeId, clock: &mut impl Clock) {
+    pub fn step(&mut self, node: NodeId, clock: &mut impl Clock) -> Option<Notice> {
+        if self.config.mode == Mode::Record {
+            self.tracker.record(node);
+            return self.look();
+        }
         if let Some(state) = self.nodes.get_mut(node as usize) {
             state.count(self.rest.weight());
         }
         if matches!(self.config.mode, Mode::Forced(_)) {
-            return;
+            return None;
         }
         if self.rest.wakes() {
             self.lose_track();
@@ -154,6 +196,7 @@ impl Engine {
         if let Some(started) = event.started {
             self.begin(started, clock);
         }
+        self.look()
     }
 
     /// The run ends while `remaining` calls of a rest are left: those that passed unseen are counted as if they were
@@ -195,7 +238,7 @@ impl Engine {
     fn settle_down(&mut self) -> usize {
         let idle = match self.config.mode {
             Mode::Tune | Mode::Replay => true,
-            Mode::Profile | Mode::Forced(_) => false,
+            Mode::Profile | Mode::Forced(_) | Mode::Record => false,
         };
         if idle && self.nodes.iter().all(|node| node.routine.is_none()) {
             self.rest.begin()
@@ -325,7 +368,7 @@ impl Engine {
             let mut interval = Interval::new(match self.config.mode {
                 Mode::Profile => Stage::Profiled,
                 Mode::Replay => Stage::Replayed,
-                Mode::Tune | Mode::Forced(_) => Stage::Watching,
+                Mode::Tune | Mode::Forced(_) | Mode::Record => Stage::Watching,
             });
             let tunes = self.config.mode == Mode::Tune && !self.tracker.retired(id);
             if let (true, Some((variables, tuner))) = (tunes, self.recall(id)) {

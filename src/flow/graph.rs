@@ -138,6 +138,14 @@ impl Flowgraph {
         Ok(graph)
     }
 
+    /// This graph with other nodes' numbers: `edges` are its own, with both ends renumbered (two nodes may become one).
+    pub fn renumbered(&self, edges: impl IntoIterator<Item = (NodeId, NodeId, u64)>) -> Self {
+        // Its own edges are within the bounds and go neither into START nor out of END.
+        let mut graph = Self::from_edges(edges).unwrap_or_default();
+        graph.dropped = self.dropped;
+        graph
+    }
+
     /// Number of nodes, START and END not counted.
     pub fn nodes(&self) -> usize {
         self.nodes.len()

@@ -181,6 +181,28 @@ impl Tracker {
         }
     }
 
+    /// The thread called `node`, and nothing but the flowgraph is to be recorded: no loops, no intervals.
+    #[inline]
+    pub fn record(&mut self, node: NodeId) {
+        self.calls += 1;
+        if self.graph.traverse_latest(self.previous, node) {
+            self.previous = node;
+        } else {
+            self.record_other(node);
+        }
+    }
+
+    #[inline(never)]
+    fn record_other(&mut self, node: NodeId) {
+        if node as usize >= MAX_NODES {
+            self.untracked += 1;
+            self.previous = END;
+        } else {
+            self.graph.traverse(self.previous, node);
+            self.previous = node;
+        }
+    }
+
     /// Where the call of `node` leads in the present partition.
     #[inline]
     fn follow(&mut self, node: NodeId) -> Event {
@@ -336,6 +358,15 @@ impl Tracker {
     /// The flowgraph of the calls so far, on top of the given one.
     pub fn graph(&self) -> &Flowgraph {
         &self.graph
+    }
+
+    /// The flowgraph as [`Self::finish`] would leave it.
+    pub fn finished_graph(&self) -> Flowgraph {
+        let mut graph = self.graph.clone();
+        if self.previous != START && self.previous != END {
+            graph.traverse(self.previous, END);
+        }
+        graph
     }
 
     /// Number of calls.

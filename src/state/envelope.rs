@@ -12,13 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::content::Content;
 use super::error::Refusal;
-use super::format::{SCHEMA, Shard};
-
-const FORMAT: &str = "copytune-state";
-
-/// How every state file begins; what begins otherwise was never one.
-const BEGINNING: &[u8] = br#"{"format":"copytune-state","#;
 
 /// Longest file that is read, in bytes: thousands of sites on each of a shard's ranks stay far below it.
 const LONGEST: u64 = 1 << 30;
@@ -32,7 +27,12 @@ struct Envelope<'a> {
     body: &'a RawValue,
 }
 
-/// What is wrong with a text that should be a state file.
+/// How every file of a kind begins; what begins otherwise was never one.
+fn beginning<T: Content>() -> String {
+    format!(r#"{{"format":"{}","#, T::FORMAT)
+}
+
+/// What is wrong with a text that should be a file of some kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     Damaged,
@@ -44,12 +44,12 @@ fn checksum(schema: u64, body: &str) -> String {
     format!("{:016x}", xxh3_64(format!("{schema} {body}").as_bytes()))
 }
 
-/// The text of a state file.
-pub(super) fn encode(shard: &Shard) -> serde_json::Result<String> {
-    let body = serde_json::value::to_raw_value(shard)?;
-    let schema = u64::from(SCHEMA);
+/// The text of a file.
+pub(super) fn encode<T: Content>(content: &T) -> serde_json::Result<String> {
+    let body = serde_json::value::to_raw_value(content)?;
+    let schema = u64::from(T::SCHEMA);
     let mut text = serde_json::to_string(&Envelope {
-        format: FORMAT,
+        format: T::FORMAT,
         schema,
         checksum: &checksum(schema, body.get()),
         body: &body,
@@ -58,29 +58,31 @@ pub(super) fn encode(shard: &Shard) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// The content of a state file's bytes.
-pub(super) fn decode(bytes: &[u8]) -> Result<Shard, Fault> {
+/// The content of a file's bytes.
+pub(super) fn decode<T: Content>(bytes: &[u8]) -> Result<T, Fault> {
+    let beginning = beginning::<T>();
+    let expected = &beginning.as_bytes()[..bytes.len().min(beginning.len())];
     // A crash can leave an empty file, which is no sign of anything foreign.
-    if !bytes.is_empty() && !bytes.starts_with(&BEGINNING[..bytes.len().min(BEGINNING.len())]) {
+    if !bytes.starts_with(expected) {
         return Err(Fault::Foreign);
     }
     let envelope: Envelope = serde_json::from_slice(bytes).map_err(|_| Fault::Damaged)?;
     if envelope.checksum != checksum(envelope.schema, envelope.body.get()) {
         return Err(Fault::Damaged);
     }
-    if envelope.schema > u64::from(SCHEMA) {
+    if envelope.schema > u64::from(T::SCHEMA) {
         return Err(Fault::Newer(envelope.schema));
     }
-    let shard: Shard = serde_json::from_str(envelope.body.get()).map_err(|_| Fault::Damaged)?;
-    if shard.ranks.values().all(super::merge::is_consistent) {
-        Ok(shard)
+    let content: T = serde_json::from_str(envelope.body.get()).map_err(|_| Fault::Damaged)?;
+    if content.is_consistent() {
+        Ok(content)
     } else {
         Err(Fault::Damaged)
     }
 }
 
-/// Reads a state file; `None` when there is none. A damaged one is reported with `aside` unset.
-pub(super) fn read(path: &Path) -> Result<Option<Shard>, Refusal> {
+/// Reads a file; `None` when there is none. A damaged one is reported with `aside` unset.
+pub(super) fn read<T: Content>(path: &Path) -> Result<Option<T>, Refusal> {
     let unreadable = |source| Refusal::Unreadable {
         path: path.to_owned(),
         source,
@@ -103,7 +105,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Shard>, Refusal> {
         return Err(foreign("far too long"));
     }
     match decode(&bytes) {
-        Ok(shard) => Ok(Some(shard)),
+        Ok(content) => Ok(Some(content)),
         Err(Fault::Damaged) => Err(Refusal::Damaged {
             path: path.to_owned(),
             aside: None,
@@ -111,6 +113,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Shard>, Refusal> {
         Err(Fault::Newer(schema)) => Err(Refusal::Newer {
             path: path.to_owned(),
             schema,
+            known: T::SCHEMA,
         }),
         Err(Fault::Foreign) => Err(foreign("another kind of file")),
     }
@@ -138,6 +141,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::state::format::Shard;
     use crate::state::merge::tests::{key, rank_state};
 
     fn text() -> String {
@@ -151,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let shard = decode(text().as_bytes()).unwrap();
+        let shard: Shard = decode(text().as_bytes()).unwrap();
         assert_eq!(shard.ranks.len(), 2);
         assert_eq!(encode(&shard).unwrap(), text());
     }
@@ -162,12 +166,12 @@ mod tests {
         let content = text.trim_end().len();
         for length in 0..content {
             assert_eq!(
-                decode(&text.as_bytes()[..length]),
+                decode::<Shard>(&text.as_bytes()[..length]),
                 Err(Fault::Damaged),
                 "{length}"
             );
         }
-        assert!(decode(&text.as_bytes()[..content]).is_ok());
+        assert!(decode::<Shard>(&text.as_bytes()[..content]).is_ok());
     }
 
     #[test]
@@ -177,11 +181,11 @@ mod tests {
             format!(r#"{{"format":"copytune-state","schema":9,"checksum":"{sum}","body":{body}}}"#)
         };
         assert_eq!(
-            decode(later(&checksum(9, body)).as_bytes()),
+            decode::<Shard>(later(&checksum(9, body)).as_bytes()),
             Err(Fault::Newer(9))
         );
         assert_eq!(
-            decode(later(&checksum(8, body)).as_bytes()),
+            decode::<Shard>(later(&checksum(8, body)).as_bytes()),
             Err(Fault::Damaged)
         );
     }
@@ -189,7 +193,7 @@ mod tests {
     #[test]
     fn other_files_are_foreign() {
         for bytes in [&b"\x7fELF"[..], b"{}", b"hello", b"{\"format\":\"other\"}"] {
-            assert_eq!(decode(bytes), Err(Fault::Foreign));
+            assert_eq!(decode::<Shard>(bytes), Err(Fault::Foreign));
         }
     }
 
@@ -203,7 +207,7 @@ mod tests {
             absorbed: Vec::new(),
         })
         .unwrap();
-        assert_eq!(decode(text.as_bytes()), Err(Fault::Damaged));
+        assert_eq!(decode::<Shard>(text.as_bytes()), Err(Fault::Damaged));
     }
 
     proptest! {
@@ -216,7 +220,7 @@ mod tests {
                 bytes[at] ^= flip;
             }
             if bytes != original.as_bytes()
-                && let Ok(shard) = decode(&bytes)
+                && let Ok(shard) = decode::<Shard>(&bytes)
             {
                 // Only white space outside the checksummed text may differ.
                 prop_assert_eq!(encode(&shard).unwrap(), original);
@@ -225,9 +229,9 @@ mod tests {
 
         #[test]
         fn arbitrary_bytes_are_never_a_state(bytes in proptest::collection::vec(any::<u8>(), 0..200), ours in any::<bool>()) {
-            let mut text = if ours { BEGINNING.to_vec() } else { Vec::new() };
+            let mut text = if ours { beginning::<Shard>().into_bytes() } else { Vec::new() };
             text.extend(bytes);
-            prop_assert!(decode(&text).is_err());
+            prop_assert!(decode::<Shard>(&text).is_err());
         }
     }
 }

@@ -20,6 +20,8 @@ pub enum Refusal {
         path: PathBuf,
         /// The version of its format.
         schema: u64,
+        /// The latest version that this copytune knows.
+        known: u32,
     },
     /// It is no state of copytune: another kind of file, a directory, a pipe, or far too long.
     Foreign {
@@ -39,6 +41,8 @@ pub enum Refusal {
     Stale {
         /// The newest such file.
         path: PathBuf,
+        /// What is in it.
+        what: &'static str,
         /// The parts of the key that differ.
         differs: Vec<&'static str>,
     },
@@ -76,11 +80,14 @@ impl fmt::Display for Refusal {
                 "state file {} is damaged and is not used; delete it",
                 path.display()
             ),
-            Refusal::Newer { path, schema } => write!(
+            Refusal::Newer {
+                path,
+                schema,
+                known,
+            } => write!(
                 f,
-                "state file {} has format {schema}, later than this copytune's {}, and is left alone; use the later version, or another COPYTUNE_DIR",
-                path.display(),
-                super::format::SCHEMA
+                "state file {} has format {schema}, later than this copytune's {known}, and is left alone; use the later version, or another COPYTUNE_DIR",
+                path.display()
             ),
             Refusal::Foreign { path, what } => write!(
                 f,
@@ -93,9 +100,13 @@ impl fmt::Display for Refusal {
                 path.display(),
                 differs.join(", ")
             ),
-            Refusal::Stale { path, differs } => write!(
+            Refusal::Stale {
+                path,
+                what,
+                differs,
+            } => write!(
                 f,
-                "the state in {} was learnt with another {}: it is not used, and this job learns anew",
+                "the {what} in {} was learnt with another {}: it is not used, and this job learns anew",
                 path.display(),
                 differs.join(", ")
             ),

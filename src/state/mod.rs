@@ -4,9 +4,12 @@
 //! under a file lock, and never by messages: a job in which some ranks are not preloaded would hang.
 //! Knows nothing of how any of it was learnt.
 
+mod content;
 mod envelope;
 mod error;
 pub mod format;
+pub mod graph;
+mod graph_store;
 mod key;
 mod listing;
 mod merge;
@@ -15,6 +18,7 @@ mod store;
 
 pub use error::{Refusal, StateError};
 pub use format::RankState;
+pub use graph_store::{Recording, Recordings, load_graphs, load_graphs_from, recordings_at};
 pub use key::{Key, build_identity, catalogue_version, cpu_model, executable_name};
 pub use listing::{State, shard_of, states_at};
 pub(crate) use merge::SiteIdentity;

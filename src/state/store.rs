@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
+use std::marker::PhantomData;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use super::content::Content;
 use super::envelope;
 use super::error::{Refusal, StateError};
 use super::format::{RankState, Shard};
@@ -23,7 +25,7 @@ use super::merge::merge;
 pub const RANKS_PER_SHARD: u32 = 64;
 
 /// Longest wait for the lock when saving.
-const SAVE_WAIT: Duration = Duration::from_secs(5);
+pub(super) const SAVE_WAIT: Duration = Duration::from_secs(5);
 
 /// Longest wait for the lock when a damaged file is to be set aside.
 const LOAD_WAIT: Duration = Duration::from_millis(500);
@@ -47,38 +49,11 @@ pub struct Saved {
 /// A [`Refusal`] when there is a file that must not be used; the run then starts with nothing. A damaged file
 /// has been moved aside if `rank` speaks for the shard, all others are untouched.
 pub fn load(dir: &Path, key: &Key, rank: u32) -> Result<Option<RankState>, Refusal> {
-    let place = ShardPlace::new(dir, key, rank);
-    // The pending files first: one that is taken in meanwhile is then seen in the shard, never missed.
-    let pending: Vec<(String, Shard)> = place
-        .pending()
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|name| {
-            let shard = envelope::read(&dir.join(&name)).ok()??;
-            (shard.key == *key && shard.ranks.contains_key(&rank)).then_some((name, shard))
-        })
-        .collect();
-    let shard = match place.read() {
-        // Were it the first rank to get here that moves the file, the one that speaks might find nothing at all.
-        Err(Refusal::Damaged { .. }) if super::speaks_for_shard(rank) => {
-            place.read_or_set_aside()?
-        }
-        other => other?,
-    };
-    let absorbed = shard.as_ref().map_or(&[][..], |s| &s.absorbed[..]);
-    let fresh: Vec<RankState> = pending
-        .into_iter()
-        .filter(|(name, _)| !absorbed.contains(name))
-        .filter_map(|(_, mut pending)| pending.ranks.remove(&rank))
-        .collect();
-    let known = match shard {
-        Some(mut shard) => shard.ranks.remove(&rank),
-        None if fresh.is_empty() => return place.stale_relative().map_or(Ok(None), Err),
-        None => None,
-    };
-    Ok(fresh.into_iter().fold(known, |known, run| {
-        Some(merge(known.unwrap_or_default(), run))
-    }))
+    let place = ShardPlace::<Shard>::new(dir, key, rank);
+    match place.read_all()? {
+        Some(mut shard) => Ok(shard.ranks.remove(&rank)),
+        None => place.stale_relative().map_or(Ok(None), Err),
+    }
 }
 
 /// Adds an ending run of `rank` to what is saved. See [`RankState`] for what `run` holds.
@@ -96,52 +71,79 @@ fn save_within(
     run: RankState,
     wait: Duration,
 ) -> Result<Saved, StateError> {
-    fs::create_dir_all(dir).map_err(|source| StateError::Directory {
-        path: dir.to_owned(),
-        source,
-    })?;
     let place = ShardPlace::new(dir, key, rank);
-    let pending = place.leave_pending(rank, run)?;
-    let lock = match place.lock(wait, &|| !pending.exists()) {
-        Ok(Some(lock)) => lock,
-        Ok(None) => {
-            return Ok(Saved {
-                merged: !pending.exists(),
-                set_aside: None,
-            });
-        }
-        Err(error) => {
-            let _ = fs::remove_file(&pending);
-            return Err(error);
-        }
-    };
-    let outcome = place.absorb();
-    drop(lock);
-    match outcome {
-        Ok(set_aside) => Ok(Saved {
-            merged: true,
-            set_aside,
-        }),
-        Err(error) => {
-            // Nothing will ever take it in, or there is no room for it.
-            let _ = fs::remove_file(&pending);
-            Err(error)
-        }
+    place.save(
+        &format!("{rank}-{}", unique()),
+        &of_one_run(key, rank, run),
+        wait,
+    )
+}
+
+fn of_one_run(key: &Key, rank: u32, run: RankState) -> Shard {
+    Shard {
+        key: key.clone(),
+        ranks: BTreeMap::from([(rank, merge(RankState::default(), run))]),
+        absorbed: Vec::new(),
     }
 }
 
 /// The files of one shard.
-struct ShardPlace<'a> {
+pub(super) struct ShardPlace<'a, T> {
     dir: &'a Path,
     key: &'a Key,
     /// File name without its extension.
     name: String,
+    /// Whether the rank speaks for the shard.
+    speaks: bool,
+    content: PhantomData<T>,
 }
 
-impl<'a> ShardPlace<'a> {
-    fn new(dir: &'a Path, key: &'a Key, rank: u32) -> Self {
-        let name = shard_name(&key.stem(), rank);
-        Self { dir, key, name }
+impl<'a, T: Content> ShardPlace<'a, T> {
+    pub(super) fn new(dir: &'a Path, key: &'a Key, rank: u32) -> Self {
+        let name = shard_name::<T>(&key.stem(), rank);
+        Self {
+            dir,
+            key,
+            name,
+            speaks: super::speaks_for_shard(rank),
+            content: PhantomData,
+        }
+    }
+
+    /// Leaves the content in a pending file, whose name ends with `unique`, and then takes all pending files in.
+    pub(super) fn save(
+        &self,
+        unique: &str,
+        content: &T,
+        wait: Duration,
+    ) -> Result<Saved, StateError> {
+        let pending = self.leave_pending(unique, content)?;
+        let lock = match self.lock(wait, &|| !pending.exists()) {
+            Ok(Some(lock)) => lock,
+            Ok(None) => {
+                return Ok(Saved {
+                    merged: !pending.exists(),
+                    set_aside: None,
+                });
+            }
+            Err(error) => {
+                let _ = fs::remove_file(&pending);
+                return Err(error);
+            }
+        };
+        let outcome = self.absorb();
+        drop(lock);
+        match outcome {
+            Ok(set_aside) => Ok(Saved {
+                merged: true,
+                set_aside,
+            }),
+            Err(error) => {
+                // Nothing will ever take it in, or there is no room for it.
+                let _ = fs::remove_file(&pending);
+                Err(error)
+            }
+        }
     }
 
     fn path(&self) -> PathBuf {
@@ -149,12 +151,12 @@ impl<'a> ShardPlace<'a> {
     }
 
     /// The shard's content; checked to belong to the key.
-    fn read(&self) -> Result<Option<Shard>, Refusal> {
-        let shard = envelope::read(&self.path())?;
+    fn read(&self) -> Result<Option<T>, Refusal> {
+        let shard: Option<T> = envelope::read(&self.path())?;
         match shard {
-            Some(shard) if shard.key != *self.key => Err(Refusal::Mismatch {
+            Some(shard) if shard.key() != self.key => Err(Refusal::Mismatch {
                 path: self.path(),
-                differs: self.key.differences(&shard.key),
+                differs: self.key.differences(shard.key()),
             }),
             other => Ok(other),
         }
@@ -162,7 +164,7 @@ impl<'a> ShardPlace<'a> {
 
     /// Reads a shard that was seen to be damaged once more, under the lock, since another process may have
     /// replaced it meanwhile; if it is damaged still, moves it aside.
-    fn read_or_set_aside(&self) -> Result<Option<Shard>, Refusal> {
+    fn read_or_set_aside(&self) -> Result<Option<T>, Refusal> {
         let lock = self.lock(LOAD_WAIT, &|| false);
         match self.read() {
             Err(Refusal::Damaged { path, .. }) => Err(Refusal::Damaged {
@@ -176,7 +178,7 @@ impl<'a> ShardPlace<'a> {
     }
 
     /// The refusal for a job whose program has a state, but of another build, CPU, or library.
-    fn stale_relative(&self) -> Option<Refusal> {
+    pub(super) fn stale_relative(&self) -> Option<Refusal> {
         let family = self.key.family();
         let last = self.name.rsplit_once('-')?.1;
         let (_, path) = fs::read_dir(self.dir)
@@ -192,33 +194,57 @@ impl<'a> ShardPlace<'a> {
             })
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
             .max()?;
-        let other = envelope::read(&path).ok()??;
-        let differs = self.key.differences(&other.key);
+        let other: T = envelope::read(&path).ok()??;
+        let differs = self.key.differences(other.key());
         // A copy under another name is no other state.
-        (!differs.is_empty()).then_some(Refusal::Stale { path, differs })
+        (!differs.is_empty()).then_some(Refusal::Stale {
+            path,
+            what: T::CONTENT,
+            differs,
+        })
     }
 
-    /// Writes the run into a file of its own.
-    fn leave_pending(&self, rank: u32, run: RankState) -> Result<PathBuf, StateError> {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_nanos();
-        let unique = format!("{rank}-{}-{now}", std::process::id());
+    /// Writes the content into a file of its own, in place of an earlier one of that name.
+    pub(super) fn leave_pending(&self, unique: &str, content: &T) -> Result<PathBuf, StateError> {
+        fs::create_dir_all(self.dir).map_err(|source| StateError::Directory {
+            path: self.dir.to_owned(),
+            source,
+        })?;
         let path = self.dir.join(format!("{}{PENDING}{unique}", self.name));
         let temporary = self.dir.join(format!(".{}.{unique}", self.name));
-        let shard = Shard {
-            key: self.key.clone(),
-            ranks: BTreeMap::from([(rank, merge(RankState::default(), run))]),
-            absorbed: Vec::new(),
-        };
-        replace(&path, &temporary, &shard)?;
+        replace(&path, &temporary, content)?;
         Ok(path)
     }
 
     /// Names of the shard's pending files, sorted.
     fn pending(&self) -> io::Result<Vec<String>> {
         pending_files(self.dir, &self.name)
+    }
+
+    /// All that is on disk, pending files included. A damaged file is set aside if the rank speaks for the shard.
+    pub(super) fn read_all(&self) -> Result<Option<T>, Refusal> {
+        // The pending files first: one that is taken in meanwhile is then seen in the shard, never missed.
+        let pending: Vec<(String, T)> = self
+            .pending()
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(|name| {
+                let run: T = envelope::read(&self.dir.join(&name)).ok()??;
+                (run.key() == self.key).then_some((name, run))
+            })
+            .collect();
+        let mut shard = match self.read() {
+            // Were it the first rank to get here that moves the file, the one that speaks might find nothing at all.
+            Err(Refusal::Damaged { .. }) if self.speaks => self.read_or_set_aside()?,
+            other => other?,
+        };
+        for (name, run) in pending {
+            let all = shard.get_or_insert_with(|| T::new(self.key.clone()));
+            if !all.absorbed().contains(&name) {
+                all.take_in(run);
+            }
+        }
+        Ok(shard)
     }
 
     /// Takes the lock; `None` when the time is over or `is_done` says that it is needed no longer.
@@ -265,21 +291,17 @@ impl<'a> ShardPlace<'a> {
             }
             other => (other?, None),
         };
-        let mut shard = shard.unwrap_or_else(|| Shard {
-            key: self.key.clone(),
-            ranks: BTreeMap::new(),
-            absorbed: Vec::new(),
-        });
+        let mut shard = shard.unwrap_or_else(|| T::new(self.key.clone()));
         let pending = self.pending().map_err(|source| StateError::Directory {
             path: self.dir.to_owned(),
             source,
         })?;
-        let already = std::mem::take(&mut shard.absorbed);
+        let already = std::mem::take(shard.absorbed_mut());
         for name in pending {
             let file = self.dir.join(&name);
             if !already.contains(&name) {
-                match envelope::read(&file) {
-                    Ok(Some(run)) if run.key == *self.key => add_ranks(&mut shard, run),
+                match envelope::read::<T>(&file) {
+                    Ok(Some(run)) if run.key() == self.key => shard.take_in(run),
                     Err(Refusal::Damaged { .. }) => {
                         set_aside(&file);
                         continue;
@@ -288,11 +310,11 @@ impl<'a> ShardPlace<'a> {
                     _ => continue,
                 }
             }
-            shard.absorbed.push(name);
+            shard.absorbed_mut().push(name);
         }
         let temporary = self.dir.join(format!(".{}.tmp", self.name));
         replace(&path, &temporary, &shard)?;
-        for name in &shard.absorbed {
+        for name in shard.absorbed() {
             let _ = fs::remove_file(self.dir.join(name));
         }
         Ok(was_damaged)
@@ -306,9 +328,18 @@ pub(super) const PENDING: &str = ".pending-";
 const ASIDE: &str = ".damaged-";
 
 /// Name, without extension, of the file that `rank` is in.
-pub(super) fn shard_name(stem: &str, rank: u32) -> String {
+pub(super) fn shard_name<T: Content>(stem: &str, rank: u32) -> String {
     let first = rank - rank % RANKS_PER_SHARD;
-    format!("{stem}-r{first:04}")
+    format!("{stem}-r{first:04}{}", T::INFIX)
+}
+
+/// A text that no other process, and no later call of this one, gives.
+pub(super) fn unique() -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_nanos();
+    format!("{}-{now}", std::process::id())
 }
 
 /// Names of the pending files of a shard, sorted.
@@ -323,18 +354,10 @@ pub(super) fn pending_files(dir: &Path, shard: &str) -> io::Result<Vec<String>> 
     Ok(names)
 }
 
-/// Adds the runs in `pending` to the shard's ranks.
-pub(super) fn add_ranks(shard: &mut Shard, pending: Shard) {
-    for (rank, run) in pending.ranks {
-        let known = shard.ranks.remove(&rank).unwrap_or_default();
-        shard.ranks.insert(rank, merge(known, run));
-    }
-}
-
-/// Writes `shard` to `path` in one step, by way of `temporary` in the same directory.
-fn replace(path: &Path, temporary: &Path, shard: &Shard) -> Result<(), StateError> {
+/// Writes `content` to `path` in one step, by way of `temporary` in the same directory.
+fn replace<T: Content>(path: &Path, temporary: &Path, content: &T) -> Result<(), StateError> {
     let write = || -> io::Result<()> {
-        let text = envelope::encode(shard)?;
+        let text = envelope::encode(content)?;
         // Whatever lies there is the rest of a writer that was killed.
         let _ = fs::remove_file(temporary);
         let mut file = OpenOptions::new()

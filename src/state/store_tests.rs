@@ -5,7 +5,7 @@ use crate::state::merge::tests::{key, rank_state};
 use crate::state::{shard_of, states_at};
 
 fn shard_file(dir: &Path) -> PathBuf {
-    dir.join(format!("{}.json", shard_name(&key().stem(), 0)))
+    dir.join(format!("{}.json", shard_name::<Shard>(&key().stem(), 0)))
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -151,10 +151,10 @@ fn a_state_under_another_keys_name_is_refused() {
     save(dir.path(), &other, 0, rank_state(&[1], 1)).unwrap();
     let theirs = dir
         .path()
-        .join(format!("{}.json", shard_name(&other.stem(), 0)));
+        .join(format!("{}.json", shard_name::<Shard>(&other.stem(), 0)));
     // Out of date, and said so, until there is a state for this key.
     match load(dir.path(), &key(), 5) {
-        Err(Refusal::Stale { path, differs }) => {
+        Err(Refusal::Stale { path, differs, .. }) => {
             assert_eq!((path, &differs[..]), (theirs.clone(), &["CPU"][..]));
         }
         unexpected => panic!("{unexpected:?}"),
@@ -188,7 +188,7 @@ fn a_copy_under_another_name_makes_nothing_out_of_date() {
 fn a_run_that_does_not_get_the_lock_is_kept_for_the_next() {
     let dir = tempfile::tempdir().unwrap();
     let k = key();
-    let place = ShardPlace::new(dir.path(), &k, 0);
+    let place = ShardPlace::<Shard>::new(dir.path(), &k, 0);
     let lock = place.lock(Duration::ZERO, &|| false).unwrap().unwrap();
     for rank in [0, 1, 0] {
         let wait = Duration::from_millis(20);
@@ -211,8 +211,10 @@ fn a_run_that_does_not_get_the_lock_is_kept_for_the_next() {
 fn a_pending_file_that_a_crash_left_behind_counts_once() {
     let dir = tempfile::tempdir().unwrap();
     let k = key();
-    let place = ShardPlace::new(dir.path(), &k, 0);
-    let pending = place.leave_pending(0, rank_state(&[1], 1)).unwrap();
+    let place = ShardPlace::<Shard>::new(dir.path(), &k, 0);
+    let pending = place
+        .leave_pending("0-1", &of_one_run(&k, 0, rank_state(&[1], 1)))
+        .unwrap();
     let content = fs::read(&pending).unwrap();
     place.absorb().unwrap();
     assert!(!pending.exists());
@@ -243,8 +245,10 @@ fn a_damaged_file_is_moved_by_the_rank_that_speaks_for_it() {
 fn a_damaged_pending_file_is_passed_over() {
     let dir = tempfile::tempdir().unwrap();
     let k = key();
-    let place = ShardPlace::new(dir.path(), &k, 0);
-    let pending = place.leave_pending(0, rank_state(&[1], 1)).unwrap();
+    let place = ShardPlace::<Shard>::new(dir.path(), &k, 0);
+    let pending = place
+        .leave_pending("0-1", &of_one_run(&k, 0, rank_state(&[1], 1)))
+        .unwrap();
     fs::write(&pending, "{\"format\":\"copytune-state\",\"schema\"").unwrap();
     for runs in 1..4 {
         save(dir.path(), &k, 0, rank_state(&[1], 1)).unwrap();

@@ -5,11 +5,16 @@
 
 use crate::library::Library;
 use crate::log::{self, Level};
+use crate::session::Session;
 use crate::stubs::Slot;
 use crate::{clock, copies, direct, memory, resolve, session, ucx};
 use copytune_core::engine::{Config, Engine, Mode};
 use copytune_core::options::{self, Log, Options};
+use copytune_core::recording;
 use copytune_core::routines::{self, Features, Mask};
+use copytune_core::state;
+use copytune_core::state::format::Module;
+use copytune_core::state::graph::Graph;
 use copytune_core::tuner::{Settings, strategy};
 use core::ffi::{CStr, c_int};
 use core::panic::AssertUnwindSafe;
@@ -150,8 +155,12 @@ fn start(world: bool) -> bool {
     THREADED.store(granted_multiple(), Ordering::Relaxed);
     session::prepare();
     PROCESS.store(std::process::id(), Ordering::Relaxed);
-    let threshold = options.min_bytes.max(1);
-    let explores = options.mode == options::Mode::Tune || options.routine.is_some();
+    let threshold = match options.mode {
+        options::Mode::DryRun => usize::MAX,
+        _ => options.min_bytes.max(1),
+    };
+    let explores = options.mode != options::Mode::DryRun
+        && (options.mode == options::Mode::Tune || options.routine.is_some());
     let job = Job {
         options,
         library,
@@ -213,10 +222,11 @@ pub fn new_engine() -> Option<(Engine, Library)> {
     let job = JOB.get()?;
     let forced = job.options.routine.as_deref().and_then(routines::find);
     let mode = match (forced, job.options.mode) {
+        (_, options::Mode::DryRun) => Mode::Record,
         (Some(routine), _) => Mode::Forced(routine),
         (None, options::Mode::Tune) => Mode::Tune,
         (None, options::Mode::Replay) => Mode::Replay,
-        (None, options::Mode::Profile | options::Mode::DryRun) => Mode::Profile,
+        (None, options::Mode::Profile) => Mode::Profile,
     };
     let forbidden = (0..)
         .zip(routines::catalogue())
@@ -271,6 +281,39 @@ extern "C" fn at_exit() {
     }
 }
 
+/// A thread's number and what it has recorded.
+fn graph_of(session: &Session) -> (u32, Vec<Module>, Graph) {
+    let (modules, graph) = recording::graph(&session.engine, &session.signatures);
+    (session.number, modules, graph)
+}
+
+/// A thread's recording is to be kept in case that the process is killed.
+pub fn checkpoint(session: &Session) {
+    if let Some(job) = JOB.get()
+        && PROCESS.load(Ordering::Relaxed) == std::process::id()
+    {
+        job.memory.checkpoint(graph_of(session));
+    }
+}
+
+/// The recorded flowgraph does not fit the program, and intervals are detected instead. Said once, by the ranks that
+/// speak for others.
+pub fn misfit(calls: u64, misfits: u64) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if let Some(job) = JOB.get()
+        && state::speaks_for_shard(job.place.0)
+        && !SAID.swap(true, Ordering::Relaxed)
+    {
+        log::say(
+            Level::Summary,
+            format_args!(
+                "the recorded flowgraph does not fit this run ({misfits} of the first {calls} calls of rank {}): loops are detected instead; record it again with COPYTUNE_MODE=dry-run",
+                job.place.0
+            ),
+        );
+    }
+}
+
 /// Switches off and saves.
 fn end(finished: bool) {
     switch_off();
@@ -280,9 +323,15 @@ fn end(finished: bool) {
     direct::tell();
     if let Some(job) = JOB.get() {
         let saved = catch_unwind(AssertUnwindSafe(|| {
+            if job.options.mode == options::Mode::DryRun {
+                let mut threads = Vec::new();
+                session::for_each(|session| threads.push(graph_of(session)));
+                job.memory.save_graphs(job.place.0, finished, threads);
+                return;
+            }
             session::count_unseen();
             let mut record = job.memory.record(clock::rate(), finished);
-            session::for_each(|engine, signatures| record.add(engine, signatures));
+            session::for_each(|session| record.add(&session.engine, &session.signatures));
             job.memory.save(job.place.0, record);
         }));
         if saved.is_err() {

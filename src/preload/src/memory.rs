@@ -6,10 +6,13 @@
 use crate::library::Library;
 use crate::log::{self, Level};
 use copytune_core::engine::Knowledge;
-use copytune_core::options::{Mode, Options};
+use copytune_core::options::{Intervals, Mode, Options};
 use copytune_core::record::{self, Record};
+use copytune_core::recording;
 use copytune_core::report;
-use copytune_core::state::{self, Key, Refusal};
+use copytune_core::state::format::Module;
+use copytune_core::state::graph::{Ending, Graph};
+use copytune_core::state::{self, Key, Recording, Refusal};
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -25,6 +28,8 @@ pub struct Memory {
     saves: bool,
     /// Whether it has been added.
     is_saved: AtomicBool,
+    /// In a dry run, where its flowgraphs go.
+    recording: Option<Recording>,
 }
 
 fn seconds_since_epoch() -> u64 {
@@ -44,9 +49,13 @@ impl Memory {
             knowledge: Knowledge::default(),
             began: Instant::now(),
             began_at: seconds_since_epoch(),
-            saves: options.routine.is_none(),
+            saves: options.routine.is_none() && options.mode != Mode::DryRun,
             is_saved: AtomicBool::new(false),
+            recording: None,
         };
+        if options.mode == Mode::DryRun {
+            memory.record_graphs(rank);
+        }
         let uses = matches!(options.mode, Mode::Tune | Mode::Replay) && options.routine.is_none();
         if let (true, Some(dir)) = (uses, &memory.dir) {
             match state::load(dir, &memory.key, rank) {
@@ -70,7 +79,75 @@ impl Memory {
                 }
             }
         }
+        if matches!(options.mode, Mode::Tune | Mode::Profile) && options.routine.is_none() {
+            memory.find_graphs(&options.intervals, rank);
+        }
         memory
+    }
+
+    fn record_graphs(&mut self, rank: u32) {
+        let began = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |time| time.as_nanos() as u64);
+        match &self.dir {
+            Some(dir) => self.recording = Some(Recording::new(dir, &self.key, rank, began)),
+            None if rank == 0 => log::say(
+                Level::Summary,
+                format_args!("nowhere to record the flowgraph: set COPYTUNE_DIR to a directory"),
+            ),
+            None => {}
+        }
+    }
+
+    /// Looks for flowgraphs that a dry run recorded. What cannot be used is reported in one line.
+    fn find_graphs(&mut self, intervals: &Intervals, rank: u32) {
+        let found = match (intervals, &self.dir) {
+            (Intervals::Detected, _) | (Intervals::Found, None) => return,
+            (Intervals::Found, Some(dir)) => state::load_graphs(dir, &self.key, rank),
+            (Intervals::Recorded(path), _) => state::load_graphs_from(path, &self.key, rank),
+        };
+        let problem = match found {
+            Ok(Some(shard)) => {
+                self.knowledge.recordings = recording::recordings(&shard, rank);
+                return;
+            }
+            Ok(None) => match intervals {
+                Intervals::Recorded(path) => {
+                    format!(
+                        "no flowgraph of rank {rank} in {}: loops are detected",
+                        path.display()
+                    )
+                }
+                _ => return,
+            },
+            Err(refusal) if rank == 0 || !refusal.is_shared() => refusal.to_string(),
+            Err(_) => String::new(),
+        };
+        if rank == 0 || (state::speaks_for_shard(rank) && !problem.is_empty()) {
+            log::say(Level::Summary, format_args!("{problem}"));
+        }
+    }
+
+    /// Keeps what a thread has recorded so far.
+    pub fn checkpoint(&self, (thread, modules, graph): (u32, Vec<Module>, Graph)) {
+        if let Some(recording) = &self.recording
+            && let Err(error) = recording.checkpoint(thread, modules, graph)
+        {
+            log::say(Level::Debug, format_args!("{error}"));
+        }
+    }
+
+    /// Saves what the threads have recorded; a failure is one line.
+    pub fn save_graphs(&self, rank: u32, finished: bool, threads: Vec<(u32, Vec<Module>, Graph)>) {
+        let Some(recording) = &self.recording else {
+            return;
+        };
+        let ending = if finished {
+            Ending::Finalize
+        } else {
+            Ending::Exit
+        };
+        self.report(rank, recording.finish(ending, threads));
     }
 
     /// Whether some routine is to be used from the start.
@@ -98,7 +175,10 @@ impl Memory {
         let (Some(dir), true) = (&self.dir, self.saves) else {
             return;
         };
-        let outcome = state::save(dir, &self.key, rank, record.finish());
+        self.report(rank, state::save(dir, &self.key, rank, record.finish()));
+    }
+
+    fn report(&self, rank: u32, outcome: Result<state::Saved, state::StateError>) {
         let problem = match outcome {
             Ok(saved) => {
                 self.is_saved.store(true, Ordering::Relaxed);
@@ -119,8 +199,25 @@ impl Memory {
         if !self.is_saved.load(Ordering::Relaxed) {
             return None;
         }
+        if self.recording.is_some() {
+            return self.summary_of_graphs();
+        }
         let ranks = state::shard_of(self.dir.as_deref()?, &self.key, 0);
         let of_this_run = ranks.values().filter(|rank| rank.saved_at >= self.began_at);
         Some(report::summary_line(&self.key, of_this_run))
+    }
+
+    fn summary_of_graphs(&self) -> Option<String> {
+        let dir = self.dir.as_deref()?;
+        let shard = state::load_graphs(dir, &self.key, 0).ok()??;
+        let (mut sites, mut calls) = (0, 0);
+        for graph in shard.of_rank(0) {
+            sites += graph.nodes.len();
+            calls += graph.calls();
+        }
+        Some(format!(
+            "flowgraph recorded: rank 0 made {calls} calls of {sites} signatures; `copytune analyze {}` shows its loops",
+            dir.display()
+        ))
     }
 }

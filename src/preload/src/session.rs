@@ -9,8 +9,8 @@ use crate::ranges::{Active, Board, NOBODY, Owner, Ranges, Spans};
 use crate::stubs::Slot;
 use crate::{direct, life, tls, ucx};
 use copytune_core::calls::{Binding, Completion, Finish, Role};
-use copytune_core::engine::{Engine, NodeInfo};
-use copytune_core::flow::{IntervalId, NodeId};
+use copytune_core::engine::{Engine, NodeInfo, Notice};
+use copytune_core::flow::{IntervalId, MAX_NODES, NodeId};
 use copytune_core::site::{self, Key, Signature, Sites};
 use copytune_core::state;
 use copytune_core::tuner::Phase;
@@ -39,10 +39,12 @@ pub struct Session {
     /// Reads from other processes.
     pub reader: direct::Reader,
     sites: Sites,
-    /// By node: what identifies its site across runs; `None` for calls made by the MPI library itself.
-    signatures: Vec<Option<Signature>>,
+    /// By node: what identifies its site across runs.
+    pub signatures: Vec<Signature>,
     /// Path and build of the modules that hold sites.
     builds: Vec<(String, String)>,
+    /// In the order of the threads' first calls.
+    pub number: u32,
     datatypes: Datatypes,
     ranges: Ranges,
     active: Active,
@@ -63,6 +65,12 @@ struct Present {
     bytes: u64,
     chain: u32,
 }
+
+/// The node of calls made by the MPI library itself, which are not followed.
+const IGNORED: NodeId = NodeId::MAX;
+
+/// The node of calls from sites beyond the table's bound: the tracker takes it as a gap.
+const UNTRACKED: NodeId = MAX_NODES as NodeId;
 
 const MOST_SESSIONS: usize = 256;
 static SESSIONS: [AtomicPtr<Session>; MOST_SESSIONS] =
@@ -136,6 +144,7 @@ fn new_session() -> *mut Session {
         sites: Sites::default(),
         signatures: Vec::new(),
         builds: Vec::new(),
+        number: place as u32,
         datatypes: Datatypes::new(library),
         ranges: Ranges::new(board),
         active: Active {
@@ -189,7 +198,7 @@ pub fn count_unseen() {
 
 /// Shows each session whose thread is not inside copytune to `visit`. Copytune must be off already, so that no
 /// thread enters any more.
-pub fn for_each(mut visit: impl FnMut(&Engine, &[Option<Signature>])) {
+pub fn for_each(mut visit: impl FnMut(&Session)) {
     for session in all() {
         // SAFETY: sessions are never freed; `busy` is atomic.
         let busy = unsafe { &(*session).busy };
@@ -201,8 +210,7 @@ pub fn for_each(mut visit: impl FnMut(&Engine, &[Option<Signature>])) {
         }
         if !busy.load(Ordering::SeqCst) {
             // SAFETY: its thread is not inside `enter` or `leave`, and cannot get there, because copytune is off.
-            let session = unsafe { &*session };
-            visit(&session.engine, &session.signatures);
+            visit(unsafe { &*session });
         }
     }
 }
@@ -304,7 +312,9 @@ impl Session {
         let Some(node) = self.node(slot, from, bytes) else {
             return (self.matched(false), after);
         };
-        self.engine.step(node, &mut Ticks);
+        if let Some(notice) = self.engine.step(node, &mut Ticks) {
+            self.attend(notice);
+        }
         if let Some(interval) = self.engine.take_news() {
             self.tell(interval);
         }
@@ -353,11 +363,11 @@ impl Session {
     #[cold]
     fn tell(&self, id: IntervalId) {
         let place = |node: NodeId| {
-            let signature = self.signatures.get(node as usize)?.as_ref()?;
+            let signature = self.signatures.get(node as usize)?;
             Some((
                 site::file_name(&signature.module),
                 signature.offset,
-                signature.call,
+                &signature.call,
                 signature.bytes,
             ))
         };
@@ -463,38 +473,64 @@ impl Session {
         };
         let node = match self.sites.find(key) {
             Some(node) => node,
-            None => self.new_site(slot, key)?,
+            None => self.new_site(slot, key),
         };
-        match self.signatures.get(node as usize) {
-            Some(Some(_)) => Some(node),
-            _ => None,
-        }
+        (node != IGNORED).then_some(node)
     }
 
     #[cold]
     #[inline(never)]
-    fn new_site(&mut self, slot: &'static Slot, key: Key) -> Option<NodeId> {
-        let node = self.sites.insert(key)?;
-        let signature = modules::containing(key.from)
+    fn new_site(&mut self, slot: &'static Slot, key: Key) -> NodeId {
+        if self.sites.is_full() {
+            return UNTRACKED;
+        }
+        let node = modules::containing(key.from)
             .filter(|module| !modules::is_mpi(&module.path))
             .map(|module| Signature {
                 offset: key.from.wrapping_sub(module.base) as u64,
                 build: self.build(&module),
                 module: module.path,
-                call: slot.name.to_str().unwrap_or(slot.call.name),
+                call: slot.name.to_str().unwrap_or(slot.call.name).into(),
                 bytes: key.bytes,
-            });
-        self.engine.add_node(NodeInfo {
-            tunable: signature.is_some()
-                && matches!(
-                    slot.call.role,
-                    Role::Transfer { .. } | Role::Start | Role::StartAll
-                ),
-            bytes: key.bytes,
-            identity: signature.as_ref().map_or(0, Signature::identity),
-        });
+            })
+            .map_or(IGNORED, |signature| self.new_node(slot, signature));
+        self.sites.insert(key, node);
+        node
+    }
+
+    /// The node with this signature; at a thread's first call, those of its recorded flowgraph are made.
+    fn new_node(&mut self, slot: &'static Slot, signature: Signature) -> NodeId {
+        let identity = signature.identity();
+        if self.signatures.is_empty() {
+            if let Some(recorded) = self.engine.take_up(identity) {
+                let nodes = recorded.nodes.iter();
+                self.signatures = nodes.map(|(_, signature)| signature.clone()).collect();
+            } else if self.engine.has_other_recordings() {
+                life::misfit(1, 1);
+            }
+        }
+        if let Some(node) = self.engine.find_node(identity) {
+            return node;
+        }
+        let info = NodeInfo {
+            tunable: matches!(
+                slot.call.role,
+                Role::Transfer { .. } | Role::Start | Role::StartAll
+            ),
+            bytes: signature.bytes,
+            identity,
+        };
         self.signatures.push(signature);
-        Some(node)
+        self.engine.add_node(info)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn attend(&mut self, notice: Notice) {
+        match notice {
+            Notice::Checkpoint => life::checkpoint(self),
+            Notice::Misfit { calls, misfits } => life::misfit(calls, misfits),
+        }
     }
 
     /// What identifies the module's file, as [`state::build_identity`] writes it; a file without a build id is read once.
