@@ -1,6 +1,7 @@
 //! What copytune knows, without a single hook: the routine catalogue, call sites, the flow of calls,
 //! the tuner, statistics and the state on disk. The preload library and the command both drive it.
 
+pub mod analysis;
 pub mod bench;
 pub mod calls;
 pub mod engine;

@@ -34,6 +34,7 @@ macro_rules! subcommands {
 
 subcommands! {
     Show => show,
+    Analyze => analyze,
     Routines => routines,
     Bench => bench,
     Env => env,

@@ -329,3 +329,92 @@ fn a_replay_counts_the_executions_of_intervals() {
     assert!(interval.executions >= 97, "{}", interval.executions);
     assert_eq!(interval.times.count(), 0);
 }
+
+/// A recording of a ping-pong between nodes 0 and 1.
+fn recorded_ping_pong() -> Knowledge {
+    let signature = |offset| crate::site::Signature {
+        module: "prog".into(),
+        build: String::new(),
+        offset,
+        call: "MPI_Send".into(),
+        bytes: BYTES,
+    };
+    let edges = [(crate::flow::START, 0, 1), (0, 1, 9), (1, 0, 8)];
+    let recorded = crate::recording::Recorded {
+        nodes: (0..2)
+            .map(|node| (info(node, BYTES), signature(u64::from(node))))
+            .collect(),
+        graph: crate::flow::Flowgraph::from_edges(edges).unwrap(),
+    };
+    Knowledge {
+        recordings: [std::sync::Arc::new(recorded)].into(),
+        ..Knowledge::default()
+    }
+}
+
+#[test]
+fn with_a_recording_the_first_iteration_counts() {
+    let mut machine = Machine::new(Mode::Tune, recorded_ping_pong(), third_is_best);
+    assert!(machine.engine.take_up(1000).is_some());
+    assert_eq!(machine.engine.find_node(1001), Some(1));
+    machine.ping_pong(2);
+    machine.call(0, BYTES, 0);
+    let (id, _) = machine.only_interval();
+    assert_eq!(machine.engine.tracker().executions(id), 2);
+    machine.ping_pong(6000);
+    assert_eq!(machine.engine.node(0).unwrap().choice, 3);
+    assert_eq!(machine.engine.tracker().misfits(), 1, "the odd call");
+}
+
+#[test]
+fn a_recording_that_does_not_fit_is_given_up_once_and_loops_are_detected() {
+    let mut machine = Machine::new(Mode::Tune, recorded_ping_pong(), third_is_best);
+    assert!(machine.engine.take_up(1000).is_some());
+    let mut notices = Vec::new();
+    for _ in 0..20_000 {
+        for node in [0, 2] {
+            if node as usize == machine.engine.nodes().len() {
+                machine.engine.add_node(info(node, BYTES));
+            }
+            notices.extend(machine.engine.step(node, &mut machine.clock));
+        }
+    }
+    let [Notice::Misfit { calls, misfits }] = notices[..] else {
+        panic!("{notices:?}");
+    };
+    assert!(calls >= misfits && misfits * 4 > calls);
+    let (id, _) = machine.only_interval();
+    assert_eq!(machine.engine.tracker().nodes(id), [0, 2]);
+}
+
+#[test]
+fn a_recording_is_taken_up_by_the_thread_whose_first_call_it_begins_with() {
+    let mut other = Engine::new(config(Mode::Tune), recorded_ping_pong());
+    assert!(other.take_up(1001).is_none() && other.has_other_recordings());
+    let mut replay = Engine::new(config(Mode::Replay), recorded_ping_pong());
+    assert!(replay.take_up(1000).is_none());
+}
+
+/// Checkpoints grow rarer with the run, and a new edge brings one forward.
+#[test]
+fn a_recording_has_few_checkpoints() {
+    let mut machine = Machine::new(Mode::Record, Knowledge::default(), third_is_best);
+    for node in 0..3 {
+        machine.engine.add_node(info(node, BYTES));
+    }
+    let mut at = Vec::new();
+    let mut run = |calls: u64, nodes: [NodeId; 2]| {
+        for call in 0..calls {
+            let node = nodes[(call % 2) as usize];
+            if machine.engine.step(node, &mut machine.clock) == Some(Notice::Checkpoint) {
+                at.push(machine.engine.tracker().calls());
+            }
+        }
+    };
+    run(1_000_000, [0, 1]);
+    run(50_000, [0, 2]);
+    assert_eq!(at[0], 16);
+    assert!(at.len() <= 9, "{at:?}");
+    assert!(*at.last().unwrap() > 1_000_000, "{at:?}");
+    assert_eq!(machine.engine.tracker().analyses(), 0);
+}

@@ -41,9 +41,9 @@ pub struct Loop {
     pub parent: Option<usize>,
     /// Share of the entries that were at the target: 1 unless the loop is irreducible.
     pub confidence: f64,
-    region: u32,
+    pub(super) region: u32,
     /// Which of its region's loops; `None` is the region as a whole.
-    bit: Option<u32>,
+    pub(super) bit: Option<u32>,
 }
 
 /// Part of a region: a node, or a whole inner region.
@@ -226,13 +226,13 @@ impl Region {
     }
 
     /// The kind of the loop that the region is as a whole, if it is one.
-    fn whole(&self) -> Option<LoopKind> {
+    pub(super) fn whole(&self) -> Option<LoopKind> {
         (self.kind == LoopKind::Irreducible).then_some(LoopKind::Irreducible)
     }
 
     /// Number of its target's loops that are loops of their own. The only loop around a presumed target is the whole
     /// region.
-    fn told_apart(&self) -> u32 {
+    pub(super) fn told_apart(&self) -> u32 {
         if self.whole().is_some() && self.sources.len() == 1 {
             0
         } else {

@@ -12,12 +12,14 @@ mod graph;
 mod intervals;
 mod loops;
 mod tracker;
+mod traffic;
 
 pub use executions::{Class, OVERFLOW};
 pub use graph::{END, Edge, Flowgraph, MAX_EDGES, MAX_NODES, START, Traversal};
 pub use intervals::{Interval, Partition};
 pub use loops::{Loop, LoopForest, LoopKind};
 pub use tracker::{Ended, Event, Tracker};
+pub use traffic::Traffic;
 
 /// Dense index of a node (one call signature) of one thread's flowgraph.
 pub type NodeId = u32;

@@ -231,7 +231,7 @@ fn a_damaged_file_is_moved_by_the_rank_that_speaks_for_it() {
     save(dir.path(), &key(), 0, rank_state(&[1], 1)).unwrap();
     let file = dir
         .path()
-        .join(format!("{}.json", shard_name(&key().stem(), 0)));
+        .join(format!("{}.json", shard_name::<Shard>(&key().stem(), 0)));
     fs::write(&file, "").unwrap();
     // Whichever rank comes first, rank 0 is the one that can report it.
     let first = load(dir.path(), &key(), 1).unwrap_err();

@@ -1,0 +1,271 @@
+//! Dry run, analysis, and the run that takes its intervals from there, as users have them.
+
+mod common;
+
+use common::compare::same;
+use common::job::{Job, Outcome};
+use common::{BOTH, Library, command, compile, private_dir, scratch};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A NAS benchmark of class S, built once for each library in a copy of nas-bench.
+fn nas(library: Library, name: &str) -> PathBuf {
+    let directory = scratch().join(format!("nas-{}", library.suffix()));
+    std::fs::create_dir_all(&directory).expect("a directory can be made");
+    let lock = File::create(directory.join("lock")).expect("the lock file can be made");
+    lock.lock().expect("the lock can be taken");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("nas-bench");
+    for part in ["Makefile", "compiler.sh", "src"] {
+        let status = Command::new("cp")
+            .args(["-r", "-p", "-u"])
+            .arg(source.join(part))
+            .arg(&directory)
+            .status()
+            .expect("cp can be started");
+        assert!(status.success());
+    }
+    let built = Command::new("make")
+        .arg("-C")
+        .arg(&directory)
+        .args([name, "CLASS=S", &format!("MPI={}", library.suffix())])
+        .output()
+        .expect("make can be started");
+    assert!(
+        built.status.success(),
+        "{}",
+        String::from_utf8_lossy(&built.stderr)
+    );
+    directory.join("bin").join(format!("{name}.S"))
+}
+
+fn dry_run(job: &Job, dir: &Path) -> Outcome {
+    job.clone()
+        .tuned(dir)
+        .user_space_copies()
+        .env("COPYTUNE_MODE", "dry-run")
+        .run()
+}
+
+fn json(subcommand: &str, rank: u32, dir: &Path) -> Value {
+    let rank = rank.to_string();
+    let output = Job::alone(command())
+        .args([subcommand, "--json", "--rank", &rank])
+        .arg(dir)
+        .run();
+    serde_json::from_str(output.expect_success(subcommand)).expect("JSON")
+}
+
+type Interval = BTreeSet<(String, u64)>;
+
+/// A site as (address, bytes).
+fn site(site: &Value) -> (String, u64) {
+    let address = site["location"]["address"].as_str().expect("an address");
+    (address.to_owned(), site["bytes"].as_u64().expect("bytes"))
+}
+
+/// The intervals of the analysis, or those that were executed at least `least` times.
+fn analysed(dir: &Path, least: u64) -> BTreeSet<Interval> {
+    let analysis = json("analyze", 0, dir);
+    let thread = &analysis["threads"][0];
+    let sites = thread["sites"].as_array().expect("sites");
+    let intervals = thread["intervals"].as_array().expect("intervals").iter();
+    intervals
+        .filter(|interval| interval["executions"].as_u64() >= Some(least))
+        .map(|interval| {
+            let nodes = interval["nodes"].as_array().expect("nodes").iter();
+            nodes
+                .map(|node| site(&sites[node.as_u64().expect("an index") as usize]))
+                .collect()
+        })
+        .collect()
+}
+
+/// The intervals that a run in mode tune or profile saved.
+fn saved(dir: &Path) -> BTreeSet<Interval> {
+    let report = json("show", 0, dir);
+    let sites = report["sites"].as_array().expect("sites");
+    let intervals = report["intervals"].as_array().expect("intervals").iter();
+    intervals
+        .map(|interval| {
+            let nodes = interval["nodes"].as_array().expect("nodes").iter();
+            nodes
+                .map(|node| site(&sites[node["site"].as_u64().expect("an index") as usize]))
+                .collect()
+        })
+        .collect()
+}
+
+/// Dry run, analysis, and both kinds of tune run; what all of them say of the intervals must agree. Intervals that
+/// were executed once or twice need not be found while the program runs: a loop is known after its first iteration.
+fn both_detectors_agree(name: &str) {
+    for &library in BOTH {
+        let what = format!("{name} under {library:?}");
+        let job = Job::ranks(library, 4, nas(library, name));
+        let recorded = private_dir();
+        let dry = dry_run(&job, recorded.path());
+        dry.expect_success(&what);
+        assert!(
+            dry.remarks().len() == 1 && dry.stderr.contains("flowgraph recorded"),
+            "{what}: {}",
+            dry.stderr
+        );
+        let expected = analysed(recorded.path(), 1);
+        assert!(expected.len() >= 4, "{what}: {expected:?}");
+
+        let guided = job.clone().tuned(recorded.path()).user_space_copies().run();
+        guided.expect_success(&what);
+        assert_eq!(
+            saved(recorded.path()),
+            expected,
+            "{what}, from the recording"
+        );
+
+        let empty = private_dir();
+        let detected = job.clone().tuned(empty.path()).user_space_copies().run();
+        detected.expect_success(&what);
+        let found = saved(empty.path());
+        let often = analysed(recorded.path(), 3);
+        assert!(
+            often.is_subset(&found) && found.is_subset(&expected),
+            "{what}, detected: {found:?}\nrecorded: {expected:?}"
+        );
+    }
+}
+
+#[test]
+fn cg() {
+    both_detectors_agree("cg");
+}
+
+#[test]
+fn mg() {
+    both_detectors_agree("mg");
+}
+
+/// The program does what it does without the shim, and the analysis can be printed and drawn.
+#[test]
+fn a_dry_run_changes_nothing() {
+    for (source, ranks) in [("nonblocking.c", 2), ("persistent.c", 2), ("threads.c", 2)] {
+        for &library in BOTH {
+            let job = Job::ranks(library, ranks, compile::program(library, source));
+            let dir = private_dir();
+            let name = format!("{source} under {library:?}");
+            same(&job.run(), &dry_run(&job, dir.path()), &name);
+            let (svg, dot) = (dir.path().join("flow.svg"), dir.path().join("flow.dot"));
+            let output = Job::alone(command())
+                .arg("analyze")
+                .arg(dir.path())
+                .arg("--svg")
+                .arg(&svg)
+                .arg("--dot")
+                .arg(&dot)
+                .run();
+            let text = output.expect_success(&name);
+            assert!(
+                text.contains("signatures") && text.contains(".c:"),
+                "{text}"
+            );
+            assert!(
+                std::fs::read_to_string(svg)
+                    .expect("written")
+                    .ends_with("</svg>\n")
+            );
+            assert!(
+                std::fs::read_to_string(dot)
+                    .expect("written")
+                    .starts_with("digraph")
+            );
+        }
+    }
+}
+
+/// However a program ends, what it recorded so far is usable. It is the last rank that dies.
+#[test]
+fn a_program_that_dies_leaves_its_recording() {
+    for &library in BOTH {
+        for (way, ending) in [("kill", "cut"), ("segv", "cut"), ("mpi_abort", "exit")] {
+            let job = Job::ranks(library, 2, compile::program(library, "life.c")).arg(way);
+            let dir = private_dir();
+            let dry = dry_run(&job, dir.path());
+            assert!(!dry.status.success());
+            let analysis = json("analyze", 1, dir.path());
+            let calls = analysis["threads"][0]["calls"].as_u64();
+            let name = format!("{way} under {library:?}");
+            assert!(calls >= Some(8), "{name}: {analysis}");
+            assert_eq!(analysis["ending"], ending, "{name}");
+        }
+    }
+}
+
+/// A recording of another program under this one's name is noticed, reported once, and left.
+#[test]
+fn a_recording_that_does_not_fit() {
+    for &library in BOTH {
+        let job = Job::ranks(library, 2, compile::program(library, "counted.c"));
+        let (one, other) = (private_dir(), private_dir());
+        dry_run(&job, one.path()).expect_success("dry run");
+        let longer = Job::ranks(library, 2, nas(library, "mg"));
+        dry_run(&longer, other.path()).expect_success("dry run");
+        let file = graph_file(other.path());
+
+        let refused = job
+            .clone()
+            .tuned(one.path())
+            .env("COPYTUNE_INTERVALS", &file)
+            .run();
+        refused.expect_success("a stale recording");
+        let lines = refused.remarks();
+        assert!(
+            lines
+                .iter()
+                .filter(|line| line.contains("learnt with another executable"))
+                .count()
+                == 1,
+            "{}",
+            refused.stderr
+        );
+        std::fs::write(&file, "{\"format\":\"copytune-graph\",\"sch")
+            .expect("a file can be written");
+        let refused = job
+            .clone()
+            .tuned(one.path())
+            .env("COPYTUNE_INTERVALS", &file)
+            .run();
+        refused.expect_success("a damaged recording");
+        let damaged = refused
+            .remarks()
+            .iter()
+            .filter(|line| line.contains("damaged"))
+            .count();
+        assert_eq!(damaged, 1, "{}", refused.stderr);
+    }
+}
+
+fn graph_file(dir: &Path) -> PathBuf {
+    std::fs::read_dir(dir)
+        .expect("the directory is there")
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.to_string_lossy().ends_with(".graph.json"))
+        .expect("a flowgraph was recorded")
+}
+
+#[test]
+fn nothing_recorded_is_said_in_one_sentence() {
+    let dir = private_dir();
+    let shown = Job::alone(command()).arg("analyze").arg(dir.path()).run();
+    assert_eq!(shown.status.code(), Some(1));
+    assert!(
+        shown.stderr.contains("COPYTUNE_MODE=dry-run"),
+        "{}",
+        shown.stderr
+    );
+    let shown = Job::alone(command())
+        .arg("analyze")
+        .arg(dir.path().join("none"))
+        .run();
+    assert!(shown.stderr.contains("no such file"), "{}", shown.stderr);
+}
