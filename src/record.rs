@@ -307,7 +307,7 @@ fn reason(engine: &Engine, id: IntervalId, interval: &Interval) -> String {
     let tuner = interval.tuner.as_ref();
     match interval.stage {
         Stage::Watching => "seen too few times yet".into(),
-        Stage::Profiled => "measured only".into(),
+        Stage::Profiled => format::MEASURED_ONLY.into(),
         Stage::Replayed => String::new(),
         Stage::NoMessages => "no message large enough".into(),
         Stage::Negligible => format!("copies are {:.1} % of its time", interval.share * 100.0),

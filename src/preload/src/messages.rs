@@ -16,16 +16,39 @@ pub fn datatype_freed() {
 /// One end of a message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Message {
-    /// The memory it lies in, holes included.
-    pub span: Span,
     /// Bytes of data.
     pub bytes: u64,
+    count: i64,
+    key: Key,
 }
+
+/// A datatype's handle. Fortran's are marked by the highest bit, which no address has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Key(usize);
+
+impl Key {
+    const FORTRAN: usize = 1 << 63;
+
+    fn fortran(handle: u32) -> Self {
+        Self(handle as usize | Self::FORTRAN)
+    }
+
+    fn as_fortran(self) -> Option<i32> {
+        (self.0 & Self::FORTRAN != 0).then_some(self.0 as i32)
+    }
+
+    /// Where it is kept: Open MPI's handles are aligned addresses, MPICH's have their index in the low byte.
+    fn place(self) -> usize {
+        (self.0 ^ self.0 >> 5 ^ self.0 >> 10) % PLACES
+    }
+}
+
+/// Number of datatypes that are remembered.
+const PLACES: usize = 32;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
-    handle: usize,
-    fortran: bool,
+    key: Key,
     /// Value of `FREED` when it was asked; 0 is never.
     at: u64,
     layout: Layout,
@@ -35,7 +58,9 @@ struct Known {
 #[derive(Debug)]
 pub struct Datatypes {
     library: Library,
-    known: [Known; 32],
+    /// Whether C handles are ints.
+    short_handles: bool,
+    known: [Known; PLACES],
 }
 
 /// Argument `position` as an integer: by value in C, by reference in Fortran.
@@ -58,8 +83,9 @@ impl Datatypes {
     /// An empty cache for `library`'s types.
     pub fn new(library: Library) -> Self {
         Self {
+            short_handles: library.request_size() == 4,
             library,
-            known: [Known::default(); 32],
+            known: [Known::default(); PLACES],
         }
     }
 
@@ -76,14 +102,48 @@ impl Datatypes {
             // An empty message may come with any datatype, the null handle included: asking would be an error.
             return Message::default();
         }
-        self.filled(count, data, binding, arguments)
+        let word = arguments
+            .get(usize::from(data.datatype))
+            .copied()
+            .unwrap_or(0);
+        let key = if binding.is_fortran() {
+            // SAFETY: a datatype is an INTEGER, or a derived type that holds one, by reference (MPI 4.0, 19.1).
+            Key::fortran(unsafe { *(word as *const u32) })
+        } else if self.short_handles {
+            Key(word & 0xffff_ffff)
+        } else {
+            Key(word)
+        };
+        let at = FREED.load(Ordering::Relaxed);
+        let known = &self.known[key.place()];
+        let size = if known.key == key && known.at == at {
+            known.layout.size
+        } else {
+            self.ask(key, at)
+        };
+        Message {
+            bytes: count.wrapping_mul(size) as u64,
+            count,
+            key,
+        }
     }
 
-    #[inline]
-    fn filled(&mut self, count: i64, data: Data, binding: Binding, arguments: &[usize]) -> Message {
-        let Some(layout) = self.layout(arguments, data.datatype, binding) else {
-            return Message::default();
-        };
+    /// The memory that a message lies in, holes included.
+    pub fn span(
+        &mut self,
+        message: Message,
+        data: Data,
+        binding: Binding,
+        arguments: &[usize],
+    ) -> Span {
+        if message.bytes == 0 {
+            return Span::default();
+        }
+        if self.known[message.key.place()].key != message.key {
+            // Another datatype has taken its place meanwhile.
+            self.ask(message.key, FREED.load(Ordering::Relaxed));
+        }
+        let layout = self.known[message.key.place()].layout;
         let buffer = arguments
             .get(usize::from(data.buffer))
             .copied()
@@ -97,61 +157,30 @@ impl Datatypes {
         } else {
             (buffer, None)
         };
-        let first = base as i64 + layout.true_lb;
-        let last = first.saturating_add((count - 1).saturating_mul(layout.extent));
-        let span = section.unwrap_or(Span {
-            start: first.min(last) as usize,
-            end: first.max(last).saturating_add(layout.true_extent) as usize,
-        });
-        Message {
-            span,
-            bytes: count.saturating_mul(layout.size) as u64,
-        }
+        // Wrapping: a span that makes no sense matches no copy.
+        let first = (base as i64).wrapping_add(layout.true_lb);
+        let reach = (message.count - 1).wrapping_mul(layout.extent);
+        section.unwrap_or(Span {
+            start: first.wrapping_add(reach.min(0)) as usize,
+            end: first
+                .wrapping_add(reach.max(0))
+                .wrapping_add(layout.true_extent) as usize,
+        })
     }
 
-    #[inline]
-    fn layout(&mut self, arguments: &[usize], position: u8, binding: Binding) -> Option<Layout> {
-        let word = arguments.get(usize::from(position)).copied().unwrap_or(0);
-        let fortran = binding.is_fortran();
-        let handle = if fortran {
-            // SAFETY: a datatype is an INTEGER, or a derived type that holds one, by reference (MPI 4.0, 19.1).
-            unsafe { *(word as *const u32) as usize }
-        } else if self.library.request_size() == 4 {
-            word as u32 as usize
-        } else {
-            word
-        };
-        let at = FREED.load(Ordering::Relaxed);
-        // Open MPI's handles are aligned addresses, MPICH's have their index in the low byte.
-        let place = (handle ^ handle >> 5 ^ handle >> 10) & 31;
-        if let Some(known) = self.known.get(place)
-            && known.handle == handle
-            && known.at == at
-            && known.fortran == fortran
-        {
-            return Some(known.layout);
-        }
-        self.ask(handle, fortran, at, place)
-    }
-
+    /// Asks the library for a datatype's layout, keeps it, and returns its size; 0 where there is none to be had.
     #[cold]
-    fn ask(&mut self, handle: usize, fortran: bool, at: u64, place: usize) -> Option<Layout> {
-        let layout = if fortran {
-            self.library.layout_fortran(handle as i32)?
-        } else if handle == self.library.no_datatype {
-            return None;
-        } else {
-            self.library.layout(handle)?
+    fn ask(&mut self, key: Key, at: u64) -> i64 {
+        let layout = match key.as_fortran() {
+            Some(handle) => self.library.layout_fortran(handle),
+            None if key.0 == self.library.no_datatype => None,
+            None => self.library.layout(key.0),
         };
-        if let Some(known) = self.known.get_mut(place) {
-            *known = Known {
-                handle,
-                fortran,
-                at,
-                layout,
-            };
-        }
-        Some(layout)
+        let Some(layout) = layout else {
+            return 0;
+        };
+        self.known[key.place()] = Known { key, at, layout };
+        layout.size
     }
 }
 

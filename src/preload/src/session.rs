@@ -5,10 +5,10 @@ use crate::clock::Ticks;
 use crate::log::{self, Level};
 use crate::messages::{self, Datatypes, Message};
 use crate::modules::{self, Module};
-use crate::ranges::{Active, Board, NOBODY, Owner, Ranges, Spans};
+use crate::ranges::{Active, Board, NOBODY, Owner, Ranges, Span, Spans};
 use crate::stubs::Slot;
 use crate::{direct, life, tls, ucx};
-use copytune_core::calls::{Binding, Completion, Finish, Role};
+use copytune_core::calls::{Binding, Completion, Data, Finish, Role};
 use copytune_core::engine::{Engine, NodeInfo, Notice};
 use copytune_core::flow::{IntervalId, MAX_NODES, NodeId};
 use copytune_core::site::{self, Key, Signature, Sites};
@@ -277,21 +277,16 @@ impl Session {
         arguments: &[usize],
     ) -> (*mut Active, After) {
         let role = slot.call.role;
-        let mut spans = Spans::default();
+        let mut messages = [Message::default(); 2];
         let mut after = After::Reset;
         let bytes = match role {
             Role::Transfer { send, receive, .. } => {
-                let mut message = |data| match data {
-                    Some(data) => self.datatypes.message(data, slot.binding, arguments),
-                    None => Message::default(),
-                };
-                let (send, receive) = (message(send), message(receive));
-                direct::sending(send.span.start, send.span.end, send.bytes);
-                spans = Spans {
-                    send: send.span,
-                    receive: receive.span,
-                };
-                send.bytes + receive.bytes
+                for (message, data) in messages.iter_mut().zip([send, receive]) {
+                    if let Some(data) = data {
+                        *message = self.datatypes.message(data, slot.binding, arguments);
+                    }
+                }
+                messages[0].bytes + messages[1].bytes
             }
             Role::Collective(Some(data)) => {
                 self.datatypes.message(data, slot.binding, arguments).bytes
@@ -327,7 +322,27 @@ impl Session {
         };
         let matters = state.observe || state.routine.is_some();
         match role {
-            Role::Transfer { completion, .. } => {
+            Role::Transfer {
+                send,
+                receive,
+                completion,
+            } => {
+                // Where the messages lie matters only for copies that are counted or made by another routine, and for
+                // buffers that are sent directly.
+                let mut spans = Spans::default();
+                let promotes = direct::is_on() && messages[0].bytes > 0;
+                if matters || promotes || matches!(completion, Completion::Persistent(_)) {
+                    let mut span = |message, data: Option<Data>| {
+                        data.map_or(Span::default(), |data| {
+                            self.datatypes.span(message, data, slot.binding, arguments)
+                        })
+                    };
+                    spans.send = span(messages[0], send);
+                    spans.receive = span(messages[1], receive);
+                }
+                if promotes {
+                    direct::sending(spans.send.start, spans.send.end, messages[0].bytes);
+                }
                 let follows = match completion {
                     Completion::Blocking => false,
                     Completion::Request(_) => matters && bytes > 0,
