@@ -4,6 +4,7 @@
 //! its mean relative cost over executions as they come, which weighs the classes by their frequency.
 
 use crate::stats;
+use crate::tuner::configuration::Configuration;
 use serde::{Deserialize, Serialize};
 
 /// Classes kept; executions of further ones run, but nothing is learnt from them.
@@ -18,6 +19,8 @@ const COVERED: f64 = 0.75;
 const REQUESTS: u8 = 3;
 /// Growth of a challenger's cost each time that it keeps another one out.
 const CHALLENGER_FADE: f64 = 1.02;
+/// By how many standard deviations of one execution a configuration must be better to become a class's best at once.
+const MARGIN: f64 = 3.0;
 /// Older executions than about this many fade from a record.
 const MEMORY: u32 = 24;
 
@@ -25,7 +28,7 @@ const MEMORY: u32 = 24;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Choice per variable.
-    pub configuration: Vec<u16>,
+    pub configuration: Configuration,
     /// Mean cost relative to the class's baseline.
     pub cost: f64,
     /// Executions behind it, at most [`MEMORY`].
@@ -38,14 +41,14 @@ impl Record {
         self.cost += (cost - self.cost) / f64::from(self.executions);
     }
 
-    fn replace(&mut self, configuration: &[u16], cost: f64) {
-        self.configuration.copy_from_slice(configuration);
+    fn replace(&mut self, configuration: &Configuration, cost: f64) {
+        self.configuration.assign(configuration);
         (self.cost, self.executions) = (cost, 1);
     }
 
     /// Back to the default.
     pub fn reset(&mut self) {
-        self.configuration.fill(0);
+        self.configuration.reset();
         (self.cost, self.executions) = (1.0, 1);
     }
 
@@ -58,12 +61,6 @@ impl Record {
                 .zip(choices)
                 .all(|(choice, n)| choice < n)
     }
-}
-
-/// Whether two configurations are equal; for a few small numbers, a loop is shorter than a call of memcmp.
-#[inline]
-fn same(a: &[u16], b: &[u16]) -> bool {
-    a.iter().zip(b).all(|(a, b)| a == b)
 }
 
 /// One class.
@@ -91,12 +88,12 @@ impl Class {
             executions: 0,
             baseline: 0.0,
             best: Record {
-                configuration: vec![0; variables],
+                configuration: Configuration::new(variables),
                 cost: 1.0,
                 executions: 1,
             },
             challenger: Record {
-                configuration: vec![0; variables],
+                configuration: Configuration::new(variables),
                 cost: 1.0,
                 executions: 1,
             },
@@ -156,12 +153,19 @@ impl Classes {
         &self.slots[..self.filled]
     }
 
-    /// The place of a class, which is new if need be; `None` beyond the limit.
+    /// Counts an execution of a class, which is new if need be. Returns its place; `None` beyond the limit.
     #[inline]
-    pub fn find(&mut self, id: u32) -> Option<usize> {
-        if self.last < self.filled && self.slots[self.last].id == id {
-            return Some(self.last);
-        }
+    pub fn count(&mut self, id: u32) -> Option<usize> {
+        let at = match self.slots.get(self.last) {
+            Some(class) if class.id == id && self.last < self.filled => self.last,
+            _ => self.find(id)?,
+        };
+        self.slots[at].executions += 1;
+        Some(at)
+    }
+
+    #[cold]
+    fn find(&mut self, id: u32) -> Option<usize> {
         self.last = match self.entries().iter().position(|class| class.id == id) {
             Some(at) => at,
             None if self.filled < LIMIT => {
@@ -179,12 +183,6 @@ impl Classes {
     pub fn baseline(&self, at: usize) -> Option<f64> {
         let baseline = self.slots[at].baseline;
         (baseline > 0.0).then_some(baseline)
-    }
-
-    /// Counts an execution of the class at this place.
-    #[inline]
-    pub fn count(&mut self, at: usize) {
-        self.slots[at].executions += 1;
     }
 
     /// Takes in the cost of an execution with the default. Returns the relative spread (robust standard deviation)
@@ -243,15 +241,28 @@ impl Classes {
         granted
     }
 
-    /// Keeps a class's own best: a configuration that was better by at least `margin` once, or at all in two executions.
+    /// Keeps a class's own best: a configuration that was better by at least three deviations
+    /// (of the variance `noise`) once, or at all in two executions. Where there is only one class, the elites are its own best.
     #[inline]
-    pub fn consider(&mut self, at: usize, configuration: &[u16], relative: f64, margin: f64) {
+    pub fn consider(
+        &mut self,
+        at: usize,
+        configuration: &Configuration,
+        relative: f64,
+        noise: f64,
+    ) {
+        if self.filled > 1 {
+            self.compare(at, configuration, relative, MARGIN * noise.sqrt());
+        }
+    }
+
+    fn compare(&mut self, at: usize, configuration: &Configuration, relative: f64, margin: f64) {
         let Class {
             best, challenger, ..
         } = &mut self.slots[at];
-        if same(&best.configuration, configuration) {
+        if best.configuration.same(configuration) {
             best.push(relative);
-        } else if same(&challenger.configuration, configuration) {
+        } else if challenger.configuration.same(configuration) {
             challenger.push(relative);
             if challenger.cost < best.cost {
                 std::mem::swap(best, challenger);
@@ -292,7 +303,7 @@ mod tests {
         for &id in ids {
             let at = classes.find(id).expect("room");
             for sample in 0..BASELINE {
-                classes.count(at);
+                classes.slots[at].executions += 1;
                 let outlier = if sample == 3 { 90.0 } else { 0.0 };
                 classes.add_default(at, f64::from(id) + outlier);
             }
@@ -318,18 +329,18 @@ mod tests {
             classes.find(2).expect("known"),
         );
         for _ in 0..2 {
-            classes.consider(one, &[3], 0.9, 0.3);
-            classes.consider(two, &[4], 0.9, 0.3);
+            classes.consider(one, &vec![3].into(), 0.9, 0.01);
+            classes.consider(two, &vec![4].into(), 0.9, 0.01);
         }
-        classes.consider(one, &[5], 0.85, 0.3);
+        classes.consider(one, &vec![5].into(), 0.85, 0.01);
         assert_eq!(
-            classes.entries()[one].best.configuration,
+            classes.entries()[one].best.configuration[..],
             [3],
             "once, and only a little better"
         );
-        classes.consider(two, &[6], 0.5, 0.3);
+        classes.consider(two, &vec![6].into(), 0.5, 0.01);
         assert_eq!(
-            classes.entries()[two].best.configuration,
+            classes.entries()[two].best.configuration[..],
             [6],
             "once, but much better"
         );
@@ -347,7 +358,7 @@ mod tests {
     fn rare_classes_do_not_hold_up_the_baseline() {
         let mut classes = with_baseline(&[1]);
         let rare = classes.find(2).expect("room");
-        classes.count(rare);
+        classes.slots[rare].executions += 1;
         classes.add_default(rare, 1.0);
         assert!(classes.covered());
     }

@@ -4,6 +4,7 @@
 //! included. A configuration's estimate is the mean of its own (winsorised) costs, drawn towards the model's
 //! prediction while they are few: the least of many noisy results would otherwise be the luckiest, not the best.
 
+use crate::tuner::configuration::Configuration;
 use serde::{Deserialize, Serialize};
 
 /// Number of configurations kept, the default included.
@@ -20,7 +21,7 @@ const UNEQUAL: f64 = 0.85;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Elite {
     /// Choice per variable.
-    pub configuration: Vec<u16>,
+    pub configuration: Configuration,
     /// Executions that count, at most `MEMORY`.
     pub executions: f64,
     /// Mean relative cost of those.
@@ -35,7 +36,10 @@ impl Elite {
             // Of two that disagree so much, the slower was disturbed.
             self.executions = 0.0;
         }
-        self.executions = (self.executions + 1.0).min(MEMORY);
+        self.executions = self.executions + 1.0;
+        if self.executions > MEMORY {
+            self.executions = MEMORY;
+        }
         self.mean += (cost - self.mean) / self.executions;
         self.prediction = prediction;
     }
@@ -45,6 +49,12 @@ impl Elite {
     pub fn estimate(&self) -> f64 {
         estimate(self.executions, self.mean, self.prediction)
     }
+
+    /// Standard error of the estimate, in deviations of one execution.
+    #[inline]
+    fn error(&self) -> f64 {
+        1.0 / (self.executions + PREDICTION_WEIGHT).sqrt()
+    }
 }
 
 #[inline]
@@ -52,23 +62,17 @@ fn estimate(executions: f64, mean: f64, prediction: f64) -> f64 {
     (executions * mean + PREDICTION_WEIGHT * prediction) / (executions + PREDICTION_WEIGHT)
 }
 
-/// Number that identifies a configuration among a few (a polynomial of its choices modulo 2⁶⁴; two that collide would
-/// only share a record).
-#[inline]
-pub fn key(configuration: &[u16]) -> u64 {
-    let step =
-        |hash: u64, &choice: &u16| (hash ^ u64::from(choice)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    configuration.iter().fold(0x243f_6a88_85a3_08d3, step)
-}
-
 /// The pool. Place 0 always holds the default. What is compared often lies in columns of its own; empty places
 /// have infinite estimates.
 #[derive(Debug, Clone)]
 pub struct Elites {
-    pool: Vec<Elite>,
+    pool: [Elite; SIZE],
     filled: usize,
+    /// Place of the least estimate.
     best: usize,
-    /// Identity of each, see [`key`].
+    /// Place to give to a newcomer: an empty one, or that with the greatest estimate, never that of the default.
+    worst: usize,
+    /// Identity of each, see [`Configuration::key`].
     keys: [u64; SIZE],
     /// [`Elite::estimate`] of each.
     estimates: [f64; SIZE],
@@ -80,16 +84,17 @@ impl Elites {
     /// Only the default, at cost 1.
     pub fn new(variables: usize) -> Self {
         let default = Elite {
-            configuration: vec![0; variables],
+            configuration: Configuration::new(variables),
             executions: 0.0,
             mean: 1.0,
             prediction: 1.0,
         };
         let mut elites = Self {
-            keys: [key(&default.configuration); SIZE],
-            pool: vec![default; SIZE],
+            keys: [default.configuration.key(); SIZE],
+            pool: std::array::from_fn(|_| default.clone()),
             filled: 1,
             best: 0,
+            worst: 1,
             estimates: [f64::INFINITY; SIZE],
             errors: [0.0; SIZE],
         };
@@ -101,12 +106,13 @@ impl Elites {
     pub fn restore(saved: &[Elite], variables: usize) -> Self {
         let mut elites = Self::new(variables);
         for (index, elite) in saved.iter().enumerate().take(SIZE) {
-            elites.keys[index] = key(&elite.configuration);
+            elites.keys[index] = elite.configuration.key();
             elites.pool[index] = elite.clone();
             elites.update(index);
             elites.filled = index + 1;
         }
-        elites.find_best();
+        elites.best = elites.find_best();
+        elites.worst = elites.find_worst();
         elites
     }
 
@@ -118,7 +124,7 @@ impl Elites {
     /// The one with the least estimated cost.
     #[inline]
     pub fn best(&self) -> &Elite {
-        &self.pool[self.best]
+        self.pool.get(self.best).unwrap_or(&self.pool[0])
     }
 
     /// The one to be tested against the default: the best, or where that is the default, the best of the others if
@@ -131,67 +137,76 @@ impl Elites {
     }
 
     /// Recomputes the columns of one place.
-    #[inline]
     fn update(&mut self, at: usize) {
         let elite = &self.pool[at];
         self.estimates[at] = elite.estimate();
-        self.errors[at] = (elite.executions + PREDICTION_WEIGHT).sqrt().recip();
+        self.errors[at] = elite.error();
     }
 
-    fn find_best(&mut self) {
-        self.best = 0;
-        for at in 1..SIZE {
-            if self.estimates[at] < self.estimates[self.best] {
-                self.best = at;
+    fn find_best(&self) -> usize {
+        let mut least = (0, f64::INFINITY);
+        for (at, &estimate) in self.estimates.iter().enumerate() {
+            if estimate < least.1 {
+                least = (at, estimate);
             }
         }
+        least.0
     }
 
-    /// The place to give to a newcomer: an empty one, or that with the greatest estimate.
-    #[inline]
-    fn worst(&self) -> usize {
-        let mut worst = 1;
-        for at in 2..SIZE {
-            if self.estimates[at] > self.estimates[worst] {
-                worst = at;
+    fn find_worst(&self) -> usize {
+        let mut greatest = (1, f64::NEG_INFINITY);
+        for (at, &estimate) in self.estimates.iter().enumerate().skip(1) {
+            if estimate > greatest.1 {
+                greatest = (at, estimate);
             }
         }
-        worst
+        greatest.0
     }
 
     /// Takes in one execution. Returns the configuration's estimate and whether it has become the new best.
     #[inline]
-    pub fn record(&mut self, configuration: &[u16], cost: f64, prediction: f64) -> (f64, bool) {
-        let key = key(configuration);
-        let known = self.keys[..self.filled]
-            .iter()
-            .position(|&other| other == key);
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let estimate = estimate(1.0, cost, prediction);
-                let worst = self.worst();
-                if self.estimates[worst] <= estimate {
-                    return (estimate, false);
-                }
-                self.filled = self.filled.max(worst + 1);
-                self.keys[worst] = key;
-                let slot = &mut self.pool[worst];
-                slot.configuration.copy_from_slice(configuration);
-                (slot.executions, slot.mean) = (0.0, 0.0);
-                worst
+    pub fn record(
+        &mut self,
+        configuration: &Configuration,
+        cost: f64,
+        prediction: f64,
+    ) -> (f64, bool) {
+        let key = configuration.key();
+        // An empty place has the default's key, which the first place has too.
+        let known = self.keys.iter().position(|&other| other == key);
+        let at = known.unwrap_or(self.worst).min(SIZE - 1);
+        let newcomer = known.is_none();
+        let slot = &mut self.pool[at];
+        if newcomer {
+            let estimate = estimate(1.0, cost, prediction);
+            if self.estimates[at] <= estimate {
+                return (estimate, false);
             }
-        };
-        self.pool[at].record(cost, prediction);
-        self.update(at);
-        let estimate = self.estimates[at];
-        let old = self.best;
-        if at == old {
-            self.find_best();
-        } else if estimate < self.estimates[old] {
+            self.filled = self.filled.max(at + 1);
+            self.keys[at] = key;
+            slot.configuration.assign(configuration);
+            (slot.executions, slot.mean) = (0.0, 0.0);
+        }
+        slot.record(cost, prediction);
+        let estimate = slot.estimate();
+        self.errors[at] = slot.error();
+        let before = std::mem::replace(&mut self.estimates[at], estimate);
+        if at == self.worst {
+            self.worst = self.find_worst();
+        } else if at > 0 && estimate > self.estimates[self.worst.min(SIZE - 1)] {
+            self.worst = at;
+        }
+        if at == self.best {
+            if estimate > before {
+                self.best = self.find_best();
+            }
+            return (estimate, false);
+        }
+        let new_best = estimate < self.estimates[self.best.min(SIZE - 1)];
+        if new_best {
             self.best = at;
         }
-        (estimate, at == self.best && at != old)
+        (estimate, new_best)
     }
 
     /// The one most worth another execution: the least cost that it may still have (one standard error below its
@@ -199,15 +214,14 @@ impl Elites {
     #[inline]
     pub fn most_promising(&self, noise: f64) -> &Elite {
         let deviation = noise.sqrt();
-        let mut chosen = 0;
-        let mut least = f64::INFINITY;
-        for at in 0..SIZE {
-            let low = self.estimates[at] - deviation * self.errors[at];
-            if low < least {
-                (chosen, least) = (at, low);
+        let mut least = (0, f64::INFINITY);
+        for (at, (estimate, error)) in self.estimates.iter().zip(&self.errors).enumerate() {
+            let low = estimate - deviation * error;
+            if low < least.1 {
+                least = (at, low);
             }
         }
-        &self.pool[chosen]
+        &self.pool[least.0.min(SIZE - 1)]
     }
 
     /// Makes new results count more than the old ones, after costs have shifted.
@@ -216,7 +230,8 @@ impl Elites {
             elite.executions = elite.executions.min(2.0);
         }
         (0..self.filled).for_each(|at| self.update(at));
-        self.find_best();
+        self.best = self.find_best();
+        self.worst = self.find_worst();
     }
 }
 
@@ -228,11 +243,11 @@ mod tests {
     fn a_lucky_result_does_not_beat_a_proven_one() {
         let mut elites = Elites::new(1);
         for _ in 0..10 {
-            elites.record(&[1], 0.90, 0.90);
+            elites.record(&vec![1].into(), 0.90, 0.90);
         }
-        let (estimate, new_best) = elites.record(&[2], 0.85, 1.0);
+        let (estimate, new_best) = elites.record(&vec![2].into(), 0.85, 1.0);
         assert!(estimate > 0.9 && !new_best);
-        assert_eq!(elites.best().configuration, [1]);
+        assert_eq!(elites.best().configuration[..], [1]);
     }
 
     #[test]
@@ -240,10 +255,10 @@ mod tests {
         let mut elites = Elites::new(1);
         for choice in 1..60u16 {
             let cost = 2.0 - f64::from(choice) / 60.0;
-            elites.record(&[choice], cost, cost);
+            elites.record(&vec![choice].into(), cost, cost);
         }
         assert_eq!(elites.entries().len(), SIZE);
-        assert_eq!(elites.entries()[0].configuration, [0]);
+        assert_eq!(elites.entries()[0].configuration[..], [0]);
         let mut kept: Vec<u16> = elites.entries()[1..]
             .iter()
             .map(|elite| elite.configuration[0])

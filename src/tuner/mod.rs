@@ -13,6 +13,7 @@
 //! After [`Tuner::new`] nothing here allocates, locks or panics.
 
 pub mod class;
+pub mod configuration;
 pub mod drift;
 pub mod elite;
 pub mod guard;
@@ -25,6 +26,7 @@ pub mod space;
 pub mod strategy;
 
 use crate::tuner::class::{Class, Classes};
+use crate::tuner::configuration::Configuration;
 use crate::tuner::drift::Drift;
 use crate::tuner::guard::{Finding, Guard, Outcome};
 use crate::tuner::search::Search;
@@ -114,7 +116,7 @@ pub struct Tuner {
     choices: Vec<u16>,
     settings: Settings,
     phase: Phase,
-    winner: Vec<u16>,
+    winner: Configuration,
     search: Search,
     classes: Classes,
     guard: Option<Guard>,
@@ -138,7 +140,7 @@ impl Tuner {
             search: Search::new(&choices, settings.seed),
             settings: settings.clone(),
             phase: Phase::Baseline,
-            winner: vec![0; choices.len()],
+            winner: Configuration::new(choices.len()),
             classes: Classes::new(choices.len()),
             guard: None,
             drift: Drift::default(),
@@ -213,10 +215,9 @@ impl Tuner {
             self.started = true;
             return false;
         }
-        let Some(class) = self.classes.find(sample.class) else {
+        let Some(class) = self.classes.count(sample.class) else {
             return false;
         };
-        self.classes.count(class);
         let before = self.phase;
         match self.phase {
             Phase::Baseline => self.observe_baseline(class, sample),
@@ -227,6 +228,7 @@ impl Tuner {
         self.phase != before
     }
 
+    #[inline(never)]
     fn observe_baseline(&mut self, class: usize, sample: Sample<'_>) {
         let scale = 1.0 / sample.cost;
         for (variable, own) in sample.own.iter().enumerate().take(self.choices.len()) {
@@ -263,17 +265,27 @@ impl Tuner {
         } = &mut self.search;
         let (cost, prediction) = model.learn(candidate, sample.cost * scale, own);
         let (estimate, new_best) = elites.record(candidate, cost, prediction);
-        let margin = 3.0 * model.noise().sqrt();
-        self.classes.consider(class, candidate, cost, margin);
+        self.classes.consider(class, candidate, cost, model.noise());
+        let verdict = Verdict { estimate, new_best };
+        if self.owed == 0 && self.settings.stretch == 0 {
+            if self.settings.strategy.advance(&mut self.search, verdict) {
+                self.decide_winner();
+            }
+        } else {
+            self.advance_by_turns(verdict);
+        }
+    }
+
+    /// The same where some executions are not the strategy's: defaults owed, or the other end's turn.
+    #[cold]
+    fn advance_by_turns(&mut self, verdict: Verdict) {
         if self.owed > 0 {
             self.owed -= 1;
         } else {
             let exploring = self.exploring();
             self.ticks = self.ticks.wrapping_add(1);
             if exploring {
-                self.settings
-                    .strategy
-                    .judge(&mut self.search, Verdict { estimate, new_best });
+                self.settings.strategy.judge(&mut self.search, verdict);
                 if self.settings.strategy.settled(&self.search) {
                     self.decide_winner();
                     return;
@@ -284,8 +296,9 @@ impl Tuner {
     }
 
     /// A class met without a baseline: it gets a few executions with the default, as often as it may ask.
+    #[cold]
     fn learn_class(&mut self, class: usize, cost: f64) {
-        if self.search.candidate.iter().all(|&choice| choice == 0) {
+        if self.search.candidate.is_default() {
             self.classes.add_default(class, cost);
         } else if self.owed == 0 && self.classes.request(class) {
             self.owed = REQUESTED_DEFAULTS + 1;
@@ -301,10 +314,9 @@ impl Tuner {
             || (self.ticks / self.settings.stretch) & 1 == u32::from(self.settings.turn & 1)
     }
 
-    #[inline]
     fn propose(&mut self) {
         if self.owed > 0 {
-            self.search.candidate.fill(0);
+            self.search.candidate.reset();
         } else if self.exploring() {
             self.settings.strategy.propose(&mut self.search);
         } else if self.ticks.is_multiple_of(self.settings.stretch) {
@@ -312,18 +324,19 @@ impl Tuner {
             let Search {
                 elites, candidate, ..
             } = &mut self.search;
-            candidate.copy_from_slice(&elites.best().configuration);
+            candidate.assign(&elites.best().configuration);
         }
     }
 
+    #[cold]
     fn decide_winner(&mut self) {
         match self.search.elites.contender(self.search.model.noise()) {
             Some(elite) => {
-                self.winner.copy_from_slice(&elite.configuration);
+                self.winner.assign(&elite.configuration);
                 self.start_guard();
             }
             None => {
-                self.winner.fill(0);
+                self.winner.reset();
                 self.reject_untested(Finding::NothingBetter);
             }
         }
@@ -337,13 +350,12 @@ impl Tuner {
 
     fn run_guarded(&mut self) {
         match &self.guard {
-            Some(guard) if guard.winner_runs() => {
-                self.search.candidate.copy_from_slice(&self.winner)
-            }
-            _ => self.search.candidate.fill(0),
+            Some(guard) if guard.winner_runs() => self.search.candidate.assign(&self.winner),
+            _ => self.search.candidate.reset(),
         }
     }
 
+    #[inline(never)]
     fn observe_guard(&mut self, class: usize, sample: Sample<'_>) {
         let Some(guard) = &mut self.guard else {
             self.start_guard();
@@ -368,10 +380,10 @@ impl Tuner {
         self.reguard = false;
         if outcome.finding == Finding::Faster {
             self.phase = Phase::Adopted;
-            self.search.candidate.copy_from_slice(&self.winner);
+            self.search.candidate.assign(&self.winner);
         } else {
             self.phase = Phase::Rejected;
-            self.search.candidate.fill(0);
+            self.search.candidate.reset();
         }
     }
 
@@ -396,6 +408,7 @@ impl Tuner {
         });
     }
 
+    #[inline(never)]
     fn observe_decided(&mut self, class: usize, sample: Sample<'_>) {
         let Some(baseline) = self.classes.baseline(class) else {
             return;
@@ -410,7 +423,7 @@ impl Tuner {
     fn reopen(&mut self) {
         self.reguard = self.phase == Phase::Adopted;
         self.phase = Phase::Baseline;
-        self.search.candidate.fill(0);
+        self.search.candidate.reset();
         self.classes.reopen();
         self.search.model.reopen();
         if !self.reguard {

@@ -8,7 +8,6 @@
 //! Interactions between variables are no part of the model; the judge of configurations sees them
 //! ([`crate::tuner::elite`]).
 
-use crate::tuner::random::Random;
 use serde::{Deserialize, Serialize};
 
 /// Standard deviation of an untried choice's effect.
@@ -72,128 +71,201 @@ impl Cell {
     }
 }
 
-/// One place of a ranking; the effect lies beside the choice, so that comparing needs no second look-up.
+/// The lesser of two; unlike [`f64::min`] one instruction, because no rule for what is not a number is needed.
+#[inline]
+fn least(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+/// The greater of two; see [`least`].
+#[inline]
+fn greatest(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// Places of a ranking that are kept in order.
+const TOP: usize = 8;
+
+/// One choice of a variable in use.
 #[derive(Debug, Clone, Copy)]
-struct Place {
-    effect: f32,
+struct Entry {
+    cell: Cell,
+    /// Its place in the ranking.
+    place: u16,
+}
+
+/// One place of the ordered part of a ranking.
+#[derive(Debug, Clone, Copy)]
+struct Leader {
+    effect: f64,
     choice: u16,
 }
+
+/// A place that no choice has.
+const NOBODY: Leader = Leader {
+    effect: f64::INFINITY,
+    choice: 0,
+};
 
 /// One variable: its choices and their order.
 #[derive(Debug, Clone)]
 struct Variable {
-    cells: Vec<Cell>,
-    /// Choices by effect, best first, up to `ranked`; behind those the untried ones.
-    order: Vec<Place>,
+    entries: Vec<Entry>,
+    /// The first places of the ranking, in order of effect.
+    leaders: [Leader; TOP],
+    /// The choice at each further place: up to `ranked` those whose order hardly matters, in none, since they are rarely
+    /// drawn once it is cool; from there on those that were never drawn nor evaluated. The first `TOP` are not used.
+    order: Vec<u16>,
+    /// Choices that were drawn or evaluated, the leaders included; the default always counts as one.
     ranked: usize,
-    /// Place of each choice in `order`.
-    place: Vec<u16>,
-    /// Choices never drawn so far, in no order; filled up to `untried_count`.
-    untried: Vec<u16>,
-    untried_count: usize,
     /// Copy time of the default, relative to the interval's default cost; 0 while unknown.
     own_default: f64,
 }
 
-impl Variable {
-    fn new(cells: Vec<Cell>, own_default: f64) -> Self {
-        let n = cells.len() as u16;
-        let places = cells.iter().zip(0..n);
-        let mut order: Vec<Place> = places
-            .map(|(cell, choice)| Place {
-                effect: cell.effect as f32,
-                choice,
-            })
-            .collect();
-        let is_untried = |choice: u16| choice > 0 && cells[usize::from(choice)].tried == 0;
-        order.sort_by(|a, b| {
-            let untried = is_untried(a.choice).cmp(&is_untried(b.choice));
-            untried.then(a.effect.total_cmp(&b.effect))
-        });
-        let ranked = order
-            .iter()
-            .filter(|entry| !is_untried(entry.choice))
-            .count();
-        let mut place = vec![0; cells.len()];
-        for (at, entry) in order.iter().enumerate() {
-            place[usize::from(entry.choice)] = at as u16;
-        }
-        let mut untried: Vec<u16> = (1..n)
-            .filter(|&choice| cells[choice as usize].tried == 0)
-            .collect();
-        let untried_count = untried.len();
-        untried.resize(cells.len(), 0);
-        Self {
-            cells,
-            order,
-            ranked,
-            place,
-            untried,
-            untried_count,
-            own_default,
-        }
-    }
-
-    /// Restores the order after the effect of `choice` has changed: a few swaps with neighbours. One of the untried
-    /// joins the ranked ones first.
+impl Cell {
+    /// Takes in the time of the choice's own copies, where the default's take `default`; 0 is unknown.
     #[inline]
-    fn rank(&mut self, choice: u16) {
-        let Self {
-            cells,
-            order,
-            place,
-            ranked,
-            ..
-        } = self;
-        let effect = cells[usize::from(choice)].effect as f32;
-        let mut at = usize::from(place[usize::from(choice)]);
-        if at >= *ranked {
-            let first = order[*ranked];
-            order[at] = first;
-            place[usize::from(first.choice)] = at as u16;
-            at = *ranked;
-            *ranked += 1;
-        }
-        while at > 0 && order[at - 1].effect > effect {
-            let other = order[at - 1];
-            order[at] = other;
-            place[usize::from(other.choice)] = at as u16;
-            at -= 1;
-        }
-        while at + 1 < *ranked && order[at + 1].effect < effect {
-            let other = order[at + 1];
-            order[at] = other;
-            place[usize::from(other.choice)] = at as u16;
-            at += 1;
-        }
-        order[at] = Place { effect, choice };
-        place[usize::from(choice)] = at as u16;
-    }
-
-    #[inline]
-    fn learn_own(&mut self, choice: u16, own: f64) {
-        let own = own.min(OWN_MOST);
-        if choice == 0 {
-            // The first few weigh most; no single one moves it by more than half.
-            let weight = f64::from(self.cells[0].tried.min(15) + 1);
-            let bound = 0.5 * self.own_default;
-            self.own_default += if bound == 0.0 {
-                own
-            } else {
-                (own - self.own_default).max(-bound).min(bound) / weight
-            };
-            return;
-        }
-        let cell = &mut self.cells[choice as usize];
-        if self.own_default == 0.0 || cell.tried >= OWN_USES {
+    fn learn_own(&mut self, choice: u16, own: f64, default: f64) {
+        let known = own > 0.0 && default > 0.0;
+        if choice == 0 || !known {
             return;
         }
         // A preempted copy looks many times too slow; thrice the default is bad enough to be ranked last.
-        let effect = own.min(3.0 * self.own_default) - self.own_default;
+        let effect = least(own, 3.0 * default) - default;
         let error = OWN_SHARE * effect.abs() + OWN_FLOOR;
-        let gain = cell.variance / (cell.variance + error * error);
-        cell.effect += gain * (effect - cell.effect);
-        cell.variance *= 1.0 - gain;
+        let gain = self.variance / (self.variance + error * error);
+        self.effect += gain * (effect - self.effect);
+        self.variance *= 1.0 - gain;
+    }
+}
+
+impl Variable {
+    fn new(cells: Vec<Cell>, own_default: f64) -> Self {
+        let is_untried = |choice: u16| choice > 0 && cells[usize::from(choice)].tried == 0;
+        let mut order: Vec<u16> = (0..cells.len() as u16).collect();
+        order.sort_by(|&a, &b| {
+            let effect = |choice: u16| cells[usize::from(choice)].effect;
+            let untried = is_untried(a).cmp(&is_untried(b));
+            untried.then(effect(a).total_cmp(&effect(b)))
+        });
+        let ranked = order.iter().filter(|&&choice| !is_untried(choice)).count();
+        let mut variable = Self {
+            entries: cells
+                .into_iter()
+                .map(|cell| Entry { cell, place: 0 })
+                .collect(),
+            leaders: [NOBODY; TOP],
+            order: order.clone(),
+            ranked,
+            own_default,
+        };
+        for (place, choice) in order.into_iter().enumerate() {
+            let effect = if place < ranked {
+                variable.entries[usize::from(choice)].cell.effect
+            } else {
+                f64::MAX
+            };
+            variable.put(place, Leader { effect, choice });
+        }
+        variable
+    }
+
+    /// The choice at a place of the ranking.
+    #[inline]
+    fn at(&self, place: usize) -> u16 {
+        match self.leaders.get(place) {
+            Some(leader) => leader.choice,
+            None => self.order.get(place).copied().unwrap_or(0),
+        }
+    }
+
+    /// Gives a place of the ranking to a choice.
+    #[inline]
+    fn put(&mut self, place: usize, leader: Leader) {
+        if let Some(slot) = self.leaders.get_mut(place) {
+            *slot = leader;
+        } else if let Some(slot) = self.order.get_mut(place) {
+            *slot = leader.choice;
+        }
+        if let Some(entry) = self.entries.get_mut(usize::from(leader.choice)) {
+            entry.place = place as u16;
+        }
+    }
+
+    /// Moves a choice from behind the ranked ones to their last place.
+    #[inline]
+    fn join(&mut self, choice: u16, place: usize) {
+        let effect = f64::MAX;
+        let other = self.at(self.ranked);
+        self.put(
+            place,
+            Leader {
+                effect,
+                choice: other,
+            },
+        );
+        self.put(self.ranked, Leader { effect, choice });
+        self.ranked += 1;
+    }
+
+    /// Restores the order after the effect of a choice has changed: mostly nothing to do, else a few shifts.
+    #[inline]
+    fn rank(&mut self, choice: u16, place: usize, effect: f64) {
+        if place < TOP && place < self.ranked {
+            self.shift(choice, place, effect);
+        } else if place >= self.ranked {
+            self.join(choice, place);
+            let place = self.ranked - 1;
+            if place < TOP {
+                self.shift(choice, place, effect);
+            } else {
+                self.promote(choice, place, effect);
+            }
+        } else {
+            self.promote(choice, place, effect);
+        }
+    }
+
+    /// Lets one of the rest take the last leader's place, if it is better.
+    #[inline]
+    fn promote(&mut self, choice: u16, place: usize, effect: f64) {
+        let last = self.leaders[TOP - 1];
+        if effect < last.effect {
+            self.put(place, last);
+            self.shift(choice, TOP - 1, effect);
+        }
+    }
+
+    /// Moves a leader from a place to that which its effect deserves.
+    #[inline]
+    fn shift(&mut self, choice: u16, from: usize, effect: f64) {
+        let mut place = from;
+        while let Some(&before) = self.leaders.get(place.wrapping_sub(1))
+            && before.effect > effect
+        {
+            self.put(place, before);
+            place -= 1;
+        }
+        while let Some(&after) = self.leaders.get(place + 1)
+            && after.effect < effect
+        {
+            self.put(place, after);
+            place += 1;
+        }
+        self.put(place, Leader { effect, choice });
+    }
+
+    /// Takes in the time of the default's own copies.
+    fn learn_own_default(&mut self, own: f64) {
+        let own = own.min(OWN_MOST);
+        // The first few weigh most; no single one moves it by more than half.
+        let weight = f64::from(self.entries[0].cell.tried.min(15) + 1);
+        let bound = 0.5 * self.own_default;
+        self.own_default += if bound == 0.0 {
+            own
+        } else {
+            (own - self.own_default).max(-bound).min(bound) / weight
+        };
     }
 }
 
@@ -279,7 +351,7 @@ impl Model {
             cells: self
                 .variables
                 .iter()
-                .map(|variable| variable.cells.clone())
+                .map(|variable| variable.entries.iter().map(|entry| entry.cell).collect())
                 .collect(),
             own_default: self
                 .variables
@@ -314,18 +386,20 @@ impl Model {
     /// Number of choices of a variable.
     #[inline]
     pub fn choices(&self, variable: usize) -> u16 {
-        self.variables[variable].cells.len() as u16
+        let choices = |variable: &Variable| variable.order.len() as u16;
+        self.variables.get(variable).map_or(0, choices)
     }
 
     /// What is known of one choice.
     pub fn cell(&self, variable: usize, choice: u16) -> Cell {
-        self.variables[variable].cells[choice as usize]
+        self.variables[variable].entries[choice as usize].cell
     }
 
-    /// The choice at a place of a variable's ranking: the best first, the untried last, in no order.
+    /// The choice at a place of a variable's ranking: the best few in order, then the rest, then the untried.
     #[inline]
     pub fn ranked(&self, variable: usize, place: u16) -> u16 {
-        self.variables[variable].order[place as usize].choice
+        let choice = |variable: &Variable| variable.at(usize::from(place));
+        self.variables.get(variable).map_or(0, choice)
     }
 
     /// Predicted relative cost.
@@ -334,7 +408,7 @@ impl Model {
         let pairs = self.variables.iter().zip(configuration);
         self.level
             + pairs
-                .map(|(variable, &choice)| variable.cells[choice as usize].effect)
+                .map(|(variable, &choice)| variable.entries[choice as usize].cell.effect)
                 .sum::<f64>()
     }
 
@@ -342,8 +416,9 @@ impl Model {
     pub fn learn_default(&mut self, variable: usize, own: f64) {
         if own > 0.0 && own.is_finite() {
             let variable = &mut self.variables[variable];
-            variable.learn_own(0, own);
-            variable.cells[0].tried = variable.cells[0].tried.saturating_add(1);
+            variable.learn_own_default(own);
+            let cell = &mut variable.entries[0].cell;
+            cell.tried = cell.tried.saturating_add(1);
         }
     }
 
@@ -354,36 +429,30 @@ impl Model {
         let prior = PRIOR_DEVIATION * PRIOR_DEVIATION;
         for variable in &mut self.variables {
             variable.own_default = 0.0;
-            for cell in &mut variable.cells {
-                cell.variance = cell.variance.max(prior / 16.0);
+            for entry in &mut variable.entries {
+                entry.cell.variance = entry.cell.variance.max(prior / 16.0);
             }
-            variable.cells[0] = Cell {
+            variable.entries[0].cell = Cell {
                 tried: 0,
                 ..Cell::default_choice()
             };
-            variable.rank(0);
+            variable.rank(0, usize::from(variable.entries[0].place), 0.0);
         }
     }
 
-    /// Draws a choice that was never drawn before, each with the same probability.
+    /// Draws a choice that was never drawn or evaluated before, each with the same probability; `random` is
+    /// uniform in 0..2¹⁶.
     #[inline]
-    pub fn draw_untried(&mut self, variable: usize, random: &mut Random) -> Option<u16> {
-        let variable = &mut self.variables[variable];
-        let n = variable.untried_count;
-        if n == 0 {
+    pub fn draw_untried(&mut self, variable: usize, random: u16) -> Option<u16> {
+        let variable = self.variables.get_mut(variable)?;
+        let untried = variable.order.len() - variable.ranked;
+        if untried == 0 {
             return None;
         }
-        let at = random.below(n as u32) as usize;
-        let choice = variable.untried[at];
-        variable.untried[at] = variable.untried[n - 1];
-        variable.untried_count = n - 1;
+        let place = variable.ranked + (untried * usize::from(random) >> 16);
+        let choice = variable.at(place);
+        variable.join(choice, place);
         Some(choice)
-    }
-
-    /// Whether a variable has choices that were never drawn.
-    #[inline]
-    pub fn has_untried(&self, variable: usize) -> bool {
-        self.variables[variable].untried_count > 0
     }
 
     /// Takes in one evaluation: its relative cost, and per variable the time of its own copies relative to the
@@ -401,39 +470,45 @@ impl Model {
         let mut spread = self.level_variance + self.noise;
         for (index, (variable, &choice)) in self.variables.iter_mut().zip(configuration).enumerate()
         {
-            let own = own(index);
-            if own > 0.0 {
-                variable.learn_own(choice, own);
+            let Some(entry) = variable.entries.get_mut(usize::from(choice)) else {
+                continue;
+            };
+            if entry.cell.tried < OWN_USES {
+                entry
+                    .cell
+                    .learn_own(choice, own(index), variable.own_default);
             }
-            let cell = &variable.cells[choice as usize];
-            predicted += cell.effect;
-            spread += cell.variance;
+            predicted += entry.cell.effect;
+            spread += entry.cell.variance;
         }
         // Preemption only ever makes slower: upwards, however little is known of the choices, a single execution
         // moves them by a few percent more than noise would.
         let below = CLIP * spread.sqrt();
-        let above = CLIP * spread.min(self.noise + SURPRISE).sqrt();
+        let above = CLIP * least(spread, self.noise + SURPRISE).sqrt();
         let excess = relative - predicted;
-        let residual = excess.max(-below).min(above);
+        let residual = least(greatest(excess, -below), above);
         // What was cut off says little: the next execution counts as fully as this one.
-        let certainty = if excess > above { 0.0 } else { 1.0 / spread };
-        let step = residual / spread;
+        let inverse = 1.0 / spread;
+        let certainty = if excess > above { 0.0 } else { inverse };
+        let step = residual * inverse;
         self.level += self.level_variance * step;
-        self.level_variance -= self.level_variance * self.level_variance / spread;
+        self.level_variance -= self.level_variance * self.level_variance * inverse;
         for (variable, &choice) in self.variables.iter_mut().zip(configuration) {
-            let cell = &mut variable.cells[choice as usize];
+            let Some(entry) = variable.entries.get_mut(usize::from(choice)) else {
+                continue;
+            };
+            let cell = &mut entry.cell;
             cell.effect += cell.variance * step;
             cell.variance -= cell.variance * cell.variance * certainty;
             cell.tried = cell.tried.saturating_add(1);
-            variable.rank(choice);
+            let (place, effect) = (usize::from(entry.place), cell.effect);
+            variable.rank(choice, place, effect);
         }
         // Weighed by the part of the spread that is noise: while effects are unknown, a residual tells little of it.
-        let part = self.noise / spread;
+        let part = self.noise * inverse;
         self.noise += NOISE_GAIN * part * part * (residual * residual - spread);
-        self.noise = self
-            .noise
-            .max(NOISE_RANGE.0 * NOISE_RANGE.0)
-            .min(NOISE_RANGE.1 * NOISE_RANGE.1);
+        self.noise = greatest(self.noise, NOISE_RANGE.0 * NOISE_RANGE.0);
+        self.noise = least(self.noise, NOISE_RANGE.1 * NOISE_RANGE.1);
         // The level and the effects have moved by their share of the residual, that is by all but the noise's.
         (predicted + residual, predicted + residual * (1.0 - part))
     }
@@ -442,6 +517,7 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tuner::random::Random;
     use proptest::prelude::*;
 
     proptest! {
@@ -455,11 +531,16 @@ mod tests {
                 prop_assert!(kept.is_finite());
                 prop_assert!((predicted - model.predict(&configuration)).abs() < 1e-9);
                 for variable in &model.variables {
-                    let effect = |entry: &Place| variable.cells[entry.choice as usize].effect as f32;
-                    let effects: Vec<f32> = variable.order[..variable.ranked].iter().map(effect).collect();
-                    prop_assert!(effects.is_sorted(), "{effects:?}");
-                    for (choice, &place) in variable.place.iter().enumerate() {
-                        prop_assert_eq!(variable.order[place as usize].choice as usize, choice);
+                    let leaders = &variable.leaders[..variable.ranked.min(TOP)];
+                    prop_assert!(leaders.is_sorted_by_key(|leader| leader.effect), "{leaders:?}");
+                    for leader in leaders {
+                        let entry = variable.entries[usize::from(leader.choice)];
+                        prop_assert_eq!(entry.cell.effect, leader.effect);
+                    }
+                    for (choice, entry) in variable.entries.iter().enumerate() {
+                        prop_assert_eq!(usize::from(variable.at(usize::from(entry.place))), choice);
+                        let ranked = usize::from(entry.place) < variable.ranked;
+                        prop_assert_eq!(ranked, choice == 0 || entry.cell.tried > 0);
                     }
                 }
             }
@@ -494,7 +575,7 @@ mod tests {
         let mut model = Model::new(SavedModel::unknown(&[6]));
         let mut random = Random::new(9);
         let mut drawn: Vec<u16> =
-            std::iter::from_fn(|| model.draw_untried(0, &mut random)).collect();
+            std::iter::from_fn(|| model.draw_untried(0, random.bits() as u16)).collect();
         drawn.sort_unstable();
         assert_eq!(drawn, [1, 2, 3, 4, 5]);
     }

@@ -4,6 +4,7 @@
 //! estimates instead of single results are compared, the incumbents are executed again and again among their
 //! challengers, and the last steps only repeat the best configurations until one of them is known to lead.
 
+use crate::tuner::random::Random;
 use crate::tuner::search::{Progress, Search};
 use crate::tuner::strategy::{Strategy, Verdict};
 
@@ -40,89 +41,137 @@ pub(super) static BLIND_QUENCH: Quench = Quench {
 
 /// Start temperature t0, in relative cost: at first a candidate 10 % worse is accepted once in e times.
 const START_TEMPERATURE: f64 = 0.1;
-/// Cooling rate c: T(k) = t0·exp(-c·k).
-const COOLING: f64 = 0.4;
+/// exp(-c) of the cooling T(k) = t0·exp(-c·k), at the rate c = 0.4.
+const COOLING_FACTOR: f64 = 0.670_320_046_035_639_3;
 /// Steps that explore; T ends at t0·exp(-c·(STEPS - 1)), about 0.1 %.
 const STEPS: u32 = 12;
 /// Steps after those, which only repeat the best configurations.
 const SETTLING_STEPS: u32 = 2;
-/// Evaluations per step, per bit of the space: M_k = bits, at least [`LEAST_EVALUATIONS`].
-const EVALUATIONS_PER_BIT: f64 = 1.0;
-/// Least M_k.
+/// Least M_k; otherwise the bits of the space, rounded up.
 const LEAST_EVALUATIONS: u32 = 4;
 /// More new bests within one step than M_k divided by this cool early.
 const EARLY_COOLING: u32 = 3;
+/// One in this many evaluations repeats a known configuration, while it is hot and later.
+const REPEAT_HOT: u32 = 5;
+const REPEAT_COOL: u32 = 3;
 /// How often a search may re-anneal, and by how many steps.
 const REANNEALINGS: u32 = 2;
 const REANNEALING_STEPS: u32 = 2;
 /// The current configuration is significantly worse than the best at this many standard deviations.
 const SIGNIFICANT: f64 = 2.0;
 
-/// T(k).
-fn temperature(step: u32) -> f64 {
-    START_TEMPERATURE * (-COOLING * f64::from(step)).exp()
-}
+/// 1 / T(k) of all steps.
+const INVERSE_TEMPERATURES: [f64; STEPS as usize] = {
+    let mut table = [1.0 / START_TEMPERATURE; STEPS as usize];
+    let mut step = 1;
+    while step < table.len() {
+        table[step] = table[step - 1] / COOLING_FACTOR;
+        step += 1;
+    }
+    table
+};
 
-/// Temperatures of all steps, so that an evaluation computes no exponential for them.
-fn temperatures() -> &'static [f64; STEPS as usize] {
-    static TABLE: std::sync::OnceLock<[f64; STEPS as usize]> = std::sync::OnceLock::new();
-    TABLE.get_or_init(|| std::array::from_fn(|step| temperature(step as u32)))
-}
-
-/// M_k, and the number of new bests within one step that cools early.
-fn evaluations_per_step(search: &Search) -> (u32, u32) {
-    // `as` saturates, and truncation is all the rounding that is needed: ceil would be a call.
-    let evaluations = ((EVALUATIONS_PER_BIT * search.bits) as u32 + 1).max(LEAST_EVALUATIONS);
-    (evaluations, evaluations.max(8) / EARLY_COOLING)
-}
-
-/// Draws the place of a ranking with n entries: n·uᵃ rounded down, with a = 1 + step. The probability of place r or better is
-/// ((r + 1) / n)^(1/a): uniform at step 0, the bad ones ever rarer later. No loop and no logarithm.
+/// M_k.
 #[inline]
-fn draw_place(search: &mut Search, n: u16, step: u32) -> u16 {
-    let unit = search.random.unit();
-    let place = f64::from(n) * unit.powi(1 + step as i32);
-    (place as u16).min(n.saturating_sub(1))
+fn evaluations_per_step(search: &Search) -> u32 {
+    (search.bits + 1).max(LEAST_EVALUATIONS)
+}
+
+/// Whether this step has met so many new bests that it is over early.
+fn is_early(search: &Search) -> bool {
+    search.progress.bests > evaluations_per_step(search).max(8) / EARLY_COOLING
+}
+
+/// Whether something that is `ratio` temperatures worse is accepted: with probability exp(-ratio), here as
+/// (1 - ratio/256)²⁵⁶, which needs no call and is never off by more than 0.0011.
+#[inline]
+fn accepts(ratio: f64, random: &mut Random) -> bool {
+    let mut probability = 1.0 - ratio * (1.0 / 256.0);
+    if ratio <= 0.0 || ratio > 16.0 {
+        return ratio <= 0.0;
+    }
+    for _ in 0..8 {
+        probability *= probability;
+    }
+    random.unit() < probability
+}
+
+/// u^(1 + step) at u = i / 64, times 2¹⁶.
+const POWERS: [[u32; 65]; STEPS as usize] = {
+    let mut table = [[0; 65]; STEPS as usize];
+    let mut step = 0;
+    while step < table.len() {
+        let mut i = 0;
+        while i <= 64 {
+            let mut power = 1u64 << 32;
+            let mut factor = 0;
+            while factor <= step {
+                power = power * i as u64 / 64;
+                factor += 1;
+            }
+            table[step][i] = (power >> 16) as u32;
+            i += 1;
+        }
+        step += 1;
+    }
+    table
+};
+
+/// Draws the place of a ranking with n entries: n·uᵃ rounded down, with a = 1 + step, for u = random / 2¹⁶. The
+/// probability of place r or better is ((r + 1) / n)^(1/a): uniform at step 0, the bad ones ever rarer later. The
+/// powers are interpolated in a table: no loop and no logarithm.
+#[inline]
+fn draw_place(random: u16, n: u16, step: u32) -> u16 {
+    let Some(powers) = POWERS.get(step as usize) else {
+        return 0;
+    };
+    let at = usize::from(random >> 10);
+    let (low, high) = (powers[at], powers[at + 1]);
+    let power = low + ((high - low) * u32::from(random & 1023) >> 10);
+    (power * u32::from(n) >> 16) as u16
 }
 
 impl Quench {
     #[inline]
     fn draw_ranked(&self, search: &mut Search, step: u32) {
-        search.candidate.copy_from_slice(&search.current);
+        let Search {
+            model,
+            random,
+            current,
+            candidate,
+            ..
+        } = search;
+        candidate.assign(current);
         search.repeating = false;
-        let variables = search.model.variables();
         // Every variable changes at first, about one at the end, where only the change itself should be judged.
-        let share = if step * 2 >= STEPS {
-            0
-        } else {
-            (256 - 512 * step / STEPS) as u8 as u64 | u64::from(step == 0) << 8
-        };
-        let always = search.random.below(variables as u32) as usize;
-        let mut bits = 0;
-        for variable in 0..variables {
-            if variable % 8 == 0 && share > 0 {
-                bits = search.random.bits();
+        let hot = step * 2 < STEPS;
+        let share = if hot { 256 - 512 * step / STEPS } else { 0 };
+        // One draw serves two variables: 16 bits for the one that always changes, then for each 8 for whether it changes
+        // and 16 for how.
+        let mut bits = random.bits();
+        let always = ((bits & 0xffff) * candidate.len() as u64 >> 16) as usize;
+        bits >>= 16;
+        for (variable, choice) in candidate.iter_mut().enumerate() {
+            if variable > 0 && variable.is_multiple_of(2) {
+                bits = random.bits();
             }
-            let drawn = bits & 255;
-            bits >>= 8;
-            if variable == always || drawn < share {
-                let n = search.model.choices(variable);
-                let untried = step * 2 < STEPS && search.model.has_untried(variable);
-                let choice = match untried {
-                    true => search.model.draw_untried(variable, &mut search.random),
-                    false => None,
-                };
-                search.candidate[variable] = match choice {
-                    Some(choice) => choice,
-                    None => {
-                        let place = draw_place(search, n, step);
-                        search.model.ranked(variable, place)
-                    }
-                };
+            let (chance, drawn) = (bits as u32 & 255, (bits >> 8) as u16);
+            bits >>= 24;
+            if variable != always && chance >= share {
+                continue;
             }
+            let untried = if hot {
+                model.draw_untried(variable, drawn)
+            } else {
+                None
+            };
+            *choice = untried.unwrap_or_else(|| {
+                model.ranked(variable, draw_place(drawn, model.choices(variable), step))
+            });
         }
     }
 
+    #[inline(never)]
     fn cool(&self, search: &mut Search) {
         let gap = search.current_cost - search.elites.best().estimate();
         let progress = &mut search.progress;
@@ -148,10 +197,15 @@ impl Strategy for Quench {
         self.summary
     }
 
+    #[inline(always)]
     fn propose(&self, search: &mut Search) {
         let Progress { step, total, .. } = search.progress;
-        let every = if step * 2 < STEPS { 5 } else { 3 };
-        if step >= STEPS || total % every == every - 1 {
+        let next = total.wrapping_add(1);
+        let hot = step * 2 < STEPS;
+        if step >= STEPS
+            || hot && next.is_multiple_of(REPEAT_HOT)
+            || !hot && next.is_multiple_of(REPEAT_COOL)
+        {
             search.repeat_promising();
         } else if self.candidates == Candidates::Ranked {
             self.draw_ranked(search, step);
@@ -160,26 +214,24 @@ impl Strategy for Quench {
         }
     }
 
+    #[inline(always)]
     fn judge(&self, search: &mut Search, verdict: Verdict) {
         search.progress.total = search.progress.total.saturating_add(1);
         search.progress.evaluations += 1;
         search.progress.bests += u32::from(verdict.new_best);
-        if search.progress.step < STEPS {
+        if let Some(inverse_temperature) = INVERSE_TEMPERATURES.get(search.progress.step as usize) {
             let worse = verdict.estimate - search.current_cost;
             let accepted = if search.repeating {
-                search.candidate.iter().eq(&search.current)
+                search.candidate.same(&search.current)
             } else {
-                worse <= 0.0 || {
-                    let temperature = temperatures()[search.progress.step as usize];
-                    search.random.unit() < (-worse / temperature).exp()
-                }
+                accepts(worse * inverse_temperature, &mut search.random)
             };
             if accepted {
                 search.accept(verdict.estimate);
             }
         }
-        let (evaluations, bests) = evaluations_per_step(search);
-        if search.progress.evaluations >= evaluations || search.progress.bests > bests {
+        let full = search.progress.evaluations >= evaluations_per_step(search);
+        if full || verdict.new_best && is_early(search) {
             self.cool(search);
         }
     }

@@ -1,6 +1,7 @@
 //! What of a tuner outlives the process, and the checks before it is believed.
 
 use crate::tuner::class::{Class, Classes};
+use crate::tuner::configuration::Configuration;
 use crate::tuner::drift::Drift;
 use crate::tuner::guard::{Guard, Outcome};
 use crate::tuner::model::Cell;
@@ -39,7 +40,7 @@ pub struct Saved {
     /// Where it stood.
     pub phase: Phase,
     /// The winner that is tested or was decided about.
-    pub winner: Vec<u16>,
+    pub winner: Configuration,
     /// The last decision.
     pub outcome: Option<Outcome>,
     /// Classes of executions.
@@ -83,7 +84,7 @@ impl Saved {
                 .map(|cell| cell.unwrap_or_else(Cell::unknown))
                 .collect();
         }
-        let moved = |configuration: &mut Vec<u16>| {
+        let moved = |configuration: &mut Configuration| {
             configuration.iter_mut().zip(maps).all(|(choice, map)| {
                 let new = map[usize::from(*choice)];
                 *choice = new.unwrap_or(0);
@@ -94,7 +95,7 @@ impl Saved {
             .elites
             .retain_mut(|elite| moved(&mut elite.configuration));
         if !moved(&mut self.search.current) {
-            self.search.current.fill(0);
+            self.search.current.reset();
             self.search.current_cost = 1.0;
         }
         for record in self.classes.iter_mut().flat_map(Classes::records) {
@@ -103,7 +104,7 @@ impl Saved {
             }
         }
         if !moved(&mut self.winner) {
-            self.winner.fill(0);
+            self.winner.reset();
             (self.guard, self.outcome, self.reguard) = (None, None, false);
             if matches!(self.phase, Phase::Guard | Phase::Adopted) {
                 self.phase = Phase::Quench;
@@ -193,10 +194,10 @@ impl Tuner {
     /// Sets the configuration that is due in the restored phase.
     fn resume(&mut self) {
         match self.phase {
-            Phase::Baseline | Phase::Rejected => self.search.candidate.fill(0),
+            Phase::Baseline | Phase::Rejected => self.search.candidate.reset(),
             Phase::Quench => self.propose(),
             Phase::Guard => self.run_guarded(),
-            Phase::Adopted => self.search.candidate.copy_from_slice(&self.winner),
+            Phase::Adopted => self.search.candidate.assign(&self.winner),
         }
     }
 }

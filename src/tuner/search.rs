@@ -1,5 +1,6 @@
 //! What every strategy shares: the knowledge gained so far, the configuration that is being run, the step count.
 
+use crate::tuner::configuration::Configuration;
 use crate::tuner::elite::{Elite, Elites};
 use crate::tuner::model::{Model, SavedModel};
 use crate::tuner::random::Random;
@@ -32,15 +33,15 @@ pub struct Search {
     /// Steps done.
     pub progress: Progress,
     /// The accepted configuration, from which candidates are derived.
-    pub current: Vec<u16>,
+    pub current: Configuration,
     /// Its estimated relative cost.
     pub current_cost: f64,
     /// The configuration that runs next.
-    pub candidate: Vec<u16>,
+    pub candidate: Configuration,
     /// Whether that repeats a known one, to know it better, rather than challenges it.
     pub repeating: bool,
-    /// Information content of the space in bits: log2 of the number of configurations.
-    pub bits: f64,
+    /// Information content of the space in bits: log2 of the number of configurations, rounded down.
+    pub bits: u32,
 }
 
 /// What of a [`Search`] outlives the process.
@@ -53,7 +54,7 @@ pub struct SavedSearch {
     /// Steps done.
     pub progress: Progress,
     /// Accepted configuration.
-    pub current: Vec<u16>,
+    pub current: Configuration,
     /// Its estimated relative cost.
     pub current_cost: f64,
     /// Random stream.
@@ -78,7 +79,7 @@ impl SavedSearch {
             && self
                 .elites
                 .first()
-                .is_some_and(|first| first.configuration.iter().all(|&choice| choice == 0))
+                .is_some_and(|first| first.configuration.is_default())
             && self.elites.len() <= crate::tuner::elite::SIZE
             && self.elites.iter().all(elite)
             && fits(&self.current)
@@ -93,7 +94,7 @@ impl Search {
             model: SavedModel::unknown(choices),
             elites: Vec::new(),
             progress: Progress::default(),
-            current: vec![0; choices.len()],
+            current: Configuration::new(choices.len()),
             current_cost: 1.0,
             random: Random::new(seed),
         })
@@ -106,7 +107,7 @@ impl Search {
             .cells
             .iter()
             .map(|cells| (cells.len().max(1) as f64).log2())
-            .sum();
+            .sum::<f64>() as u32;
         let variables = saved.current.len();
         Self {
             model: Model::new(saved.model),
@@ -137,7 +138,7 @@ impl Search {
     #[inline]
     pub fn repeat_promising(&mut self) {
         let elite = self.elites.most_promising(self.model.noise());
-        self.candidate.copy_from_slice(&elite.configuration);
+        self.candidate.assign(&elite.configuration);
         self.repeating = true;
     }
 
@@ -154,14 +155,14 @@ impl Search {
     /// Accepts the candidate as the current configuration.
     #[inline]
     pub fn accept(&mut self, cost: f64) {
-        self.current.copy_from_slice(&self.candidate);
+        self.current.assign(&self.candidate);
         self.current_cost = cost;
     }
 
     /// Goes back to the best configuration met.
     pub fn return_to_best(&mut self) {
         let best = self.elites.best();
-        self.current.copy_from_slice(&best.configuration);
+        self.current.assign(&best.configuration);
         self.current_cost = best.estimate();
     }
 }

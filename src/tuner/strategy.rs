@@ -32,6 +32,17 @@ pub trait Strategy: Sync {
     /// Whether it has settled: the best configuration met is its answer.
     fn settled(&self, search: &Search) -> bool;
 
+    /// Judges, and unless that has settled it, proposes; whether it has settled. What every evaluation calls: one
+    /// indirect call instead of three.
+    fn advance(&self, search: &mut Search, verdict: Verdict) -> bool {
+        self.judge(search, verdict);
+        let settled = self.settled(search);
+        if !settled {
+            self.propose(search);
+        }
+        settled
+    }
+
     /// Starts again with what is known, after costs have shifted.
     fn reopen(&self, search: &mut Search);
 }
@@ -83,7 +94,7 @@ impl Strategy for Blind {
     }
 
     fn settled(&self, search: &Search) -> bool {
-        f64::from(search.progress.total) >= 36.0 * search.bits
+        search.progress.total >= search.bits.saturating_mul(36)
     }
 
     fn reopen(&self, search: &mut Search) {
