@@ -56,18 +56,23 @@ fn a_gain_of_three_percent_is_adopted() {
     assert!(adopted >= 285, "{adopted} of 300");
 }
 
+/// 95 % intervals hold the truth in about 95 of 100 seeds, and are narrow enough to be of use.
 #[test]
 fn the_outcome_tells_gain_and_costs() {
-    let (tuner, _) = decided(0.2, USUAL_NOISE, 5);
-    let outcome = tuner.outcome().expect("decided");
-    assert_eq!(outcome.finding, Finding::Faster);
-    let gain = outcome.gain.expect("tested");
-    assert!(
-        gain.low < 0.2 && gain.high > 0.2 && gain.low > 0.1,
-        "{gain:?}"
-    );
-    assert!((outcome.tuned_cost / outcome.default_cost - 0.8).abs() < 0.1);
-    assert_eq!(tuner.configuration(), [1]);
+    let (mut holds, mut lows) = (0, Vec::new());
+    for seed in 0..100 {
+        let (tuner, _) = decided(0.2, USUAL_NOISE, seed);
+        let outcome = tuner.outcome().expect("decided");
+        assert_eq!(outcome.finding, Finding::Faster);
+        let gain = outcome.gain.expect("tested");
+        holds += u32::from(gain.low < 0.2 && gain.high > 0.2);
+        lows.push(gain.low);
+        assert!((outcome.tuned_cost / outcome.default_cost - 0.8).abs() < 0.15);
+        assert_eq!(tuner.configuration(), [1]);
+    }
+    assert!(holds >= 88, "{holds} of 100");
+    let low = median(&lows).expect("some");
+    assert!(low > 0.1, "{low}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Elite {
             // Of two that disagree so much, the slower was disturbed.
             self.executions = 0.0;
         }
-        self.executions = self.executions + 1.0;
+        self.executions += 1.0;
         if self.executions > MEMORY {
             self.executions = MEMORY;
         }

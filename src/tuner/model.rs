@@ -449,7 +449,7 @@ impl Model {
         if untried == 0 {
             return None;
         }
-        let place = variable.ranked + (untried * usize::from(random) >> 16);
+        let place = variable.ranked + ((untried * usize::from(random)) >> 16);
         let choice = variable.at(place);
         variable.join(choice, place);
         Some(choice)

@@ -127,8 +127,8 @@ fn draw_place(random: u16, n: u16, step: u32) -> u16 {
     };
     let at = usize::from(random >> 10);
     let (low, high) = (powers[at], powers[at + 1]);
-    let power = low + ((high - low) * u32::from(random & 1023) >> 10);
-    (power * u32::from(n) >> 16) as u16
+    let power = low + (((high - low) * u32::from(random & 1023)) >> 10);
+    ((power * u32::from(n)) >> 16) as u16
 }
 
 impl Quench {
@@ -149,7 +149,7 @@ impl Quench {
         // One draw serves two variables: 16 bits for the one that always changes, then for each 8 for whether it changes
         // and 16 for how.
         let mut bits = random.bits();
-        let always = ((bits & 0xffff) * candidate.len() as u64 >> 16) as usize;
+        let always = (((bits & 0xffff) * candidate.len() as u64) >> 16) as usize;
         bits >>= 16;
         for (variable, choice) in candidate.iter_mut().enumerate() {
             if variable > 0 && variable.is_multiple_of(2) {
