@@ -92,7 +92,9 @@ fn a_cache_that_cannot_be_written_is_named() {
 /// Runs it with the preload library of this build.
 fn with_shim(command: &mut Command) -> Output {
     let beside = Path::new(env!("CARGO_BIN_EXE_copytune")).with_file_name("libcopytune.so");
-    let shim = std::env::var_os("COPYTUNE_TEST_SHIM").map_or(beside, Into::into);
+    // `make test` builds it apart from the tests.
+    let shim = std::env::var_os("COPYTUNE_TEST_BUILD")
+        .map_or(beside, |dir| Path::new(&dir).join("libcopytune.so"));
     command
         .env("COPYTUNE_LIB", shim)
         .output()
