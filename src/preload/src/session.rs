@@ -277,16 +277,17 @@ impl Session {
         arguments: &[usize],
     ) -> (*mut Active, After) {
         let role = slot.call.role;
-        let mut messages = [Message::default(); 2];
+        let (mut sent, mut received) = (Message::default(), Message::default());
         let mut after = After::Reset;
         let bytes = match role {
             Role::Transfer { send, receive, .. } => {
-                for (message, data) in messages.iter_mut().zip([send, receive]) {
-                    if let Some(data) = data {
-                        *message = self.datatypes.message(data, slot.binding, arguments);
-                    }
+                if let Some(data) = send {
+                    sent = self.datatypes.message(data, slot.binding, arguments);
                 }
-                messages[0].bytes + messages[1].bytes
+                if let Some(data) = receive {
+                    received = self.datatypes.message(data, slot.binding, arguments);
+                }
+                sent.bytes + received.bytes
             }
             Role::Collective(Some(data)) => {
                 self.datatypes.message(data, slot.binding, arguments).bytes
@@ -330,18 +331,18 @@ impl Session {
                 // Where the messages lie matters only for copies that are counted or made by another routine, and for
                 // buffers that are sent directly.
                 let mut spans = Spans::default();
-                let promotes = direct::is_on() && messages[0].bytes > 0;
+                let promotes = direct::is_on() && sent.bytes > 0;
                 if matters || promotes || matches!(completion, Completion::Persistent(_)) {
                     let mut span = |message, data: Option<Data>| {
                         data.map_or(Span::default(), |data| {
                             self.datatypes.span(message, data, slot.binding, arguments)
                         })
                     };
-                    spans.send = span(messages[0], send);
-                    spans.receive = span(messages[1], receive);
+                    spans.send = span(sent, send);
+                    spans.receive = span(received, receive);
                 }
                 if promotes {
-                    direct::sending(spans.send.start, spans.send.end, messages[0].bytes);
+                    direct::sending(spans.send.start, spans.send.end, sent.bytes);
                 }
                 let follows = match completion {
                     Completion::Blocking => false,
