@@ -125,9 +125,20 @@ mod without_finalize {
             let bare = job.run();
             let dir = private_dir();
             let tuned = job.tuned(dir.path()).run();
-            // The launcher may end the other ranks before their output has come through.
-            assert_eq!(bare.status, tuned.status, "{name}: {}", tuned.stderr);
-            right_so_far(&tuned, &bare, &name);
+            // The launcher may end the other ranks before their output has come through, and then has status 1: hydra
+            // does so in about one of fifteen runs without copytune, Open MPI's always.
+            for outcome in [&bare, &tuned] {
+                assert!(
+                    matches!(outcome.status.code(), Some(0 | 1)),
+                    "{name}: {:?} {}",
+                    outcome.status,
+                    outcome.stderr
+                );
+            }
+            let regular = Job::ranks(library, 2, compile::program(library, "life.c"))
+                .arg("finalize")
+                .run();
+            right_so_far(&tuned, &regular, &name);
             readable(dir.path());
         }
     }
