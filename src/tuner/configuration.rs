@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Number of variables up to which nothing lies on the heap.
 const INLINE: usize = 8;
 
+/// An odd number without pattern (2⁶⁴ over the golden ratio).
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// One choice per variable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<u16>", into = "Vec<u16>")]
@@ -35,7 +38,7 @@ impl Configuration {
     pub fn assign(&mut self, other: &Self) {
         self.inline = other.inline;
         if self.variables > INLINE {
-            self.heap.clone_from(&other.heap);
+            self.assign_heap(other);
         }
     }
 
@@ -63,17 +66,28 @@ impl Configuration {
             let bits = four.iter().rev();
             bits.fold(0, |word, &choice| word << 16 | u64::from(choice))
         };
-        let mix = |hash: u64, next: u64| {
-            (hash ^ hash >> 29)
-                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                .wrapping_add(next)
-        };
         let [a, b, c, d, e, f, g, h] = self.inline;
-        let key = mix(word(&[e, f, g, h]), word(&[a, b, c, d]));
-        if self.variables <= INLINE {
-            return key;
+        let (low, high) = (word(&[a, b, c, d]), word(&[e, f, g, h]));
+        let key = low ^ high.wrapping_mul(FACTOR);
+        if self.variables > INLINE {
+            return self.heap_key();
         }
-        self.heap.chunks(4).map(word).fold(key, mix)
+        key
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn heap_key(&self) -> u64 {
+        let mix = |hash: u64, &choice: &u16| {
+            (hash ^ hash >> 29).wrapping_mul(FACTOR).wrapping_add(u64::from(choice))
+        };
+        self.heap.iter().fold(0, mix)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn assign_heap(&mut self, other: &Self) {
+        self.heap.clone_from(&other.heap);
     }
 }
 

@@ -84,40 +84,37 @@ fn greatest(a: f64, b: f64) -> f64 {
 }
 
 /// Places of a ranking that are kept in order.
-const TOP: usize = 8;
+const TOP: usize = 7;
 
 /// One choice of a variable in use.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     cell: Cell,
-    /// Its place in the ranking.
+    /// Its place among the leaders, from 1; 0 if it is none of them.
     place: u16,
 }
 
-/// One place of the ordered part of a ranking.
-#[derive(Debug, Clone, Copy)]
-struct Leader {
-    effect: f64,
-    choice: u16,
+/// The best choices of a variable, in order of effect, from place 1 to [`TOP`]; a sentinel at either end.
+#[derive(Debug, Clone)]
+struct Leaders {
+    /// Infinite at places that nobody has.
+    effects: [f64; TOP + 2],
+    choices: [u16; TOP + 2],
 }
 
-/// A place that no choice has.
-const NOBODY: Leader = Leader {
-    effect: f64::INFINITY,
-    choice: 0,
-};
+/// The choice at a place that nobody has.
+const NOBODY: u16 = u16::MAX;
 
-/// One variable: its choices and their order.
+/// One variable: its choices and the best of them.
+///
+/// Only the best few are ranked. The order of the others hardly matters: they are rarely drawn once it is cool, and
+/// each takes its place among the leaders when its effect is found to deserve that.
 #[derive(Debug, Clone)]
 struct Variable {
     entries: Vec<Entry>,
-    /// The first places of the ranking, in order of effect.
-    leaders: [Leader; TOP],
-    /// The choice at each further place: up to `ranked` those whose order hardly matters, in none, since they are rarely
-    /// drawn once it is cool; from there on those that were never drawn nor evaluated. The first `TOP` are not used.
-    order: Vec<u16>,
-    /// Choices that were drawn or evaluated, the leaders included; the default always counts as one.
-    ranked: usize,
+    leaders: Leaders,
+    /// Choices that were never drawn or evaluated before, in no order.
+    untried: Vec<u16>,
     /// Copy time of the default, relative to the interval's default cost; 0 while unknown.
     own_default: f64,
 }
@@ -141,118 +138,86 @@ impl Cell {
 
 impl Variable {
     fn new(cells: Vec<Cell>, own_default: f64) -> Self {
-        let is_untried = |choice: u16| choice > 0 && cells[usize::from(choice)].tried == 0;
-        let mut order: Vec<u16> = (0..cells.len() as u16).collect();
-        order.sort_by(|&a, &b| {
-            let effect = |choice: u16| cells[usize::from(choice)].effect;
-            let untried = is_untried(a).cmp(&is_untried(b));
-            untried.then(effect(a).total_cmp(&effect(b)))
-        });
-        let ranked = order.iter().filter(|&&choice| !is_untried(choice)).count();
-        let mut variable = Self {
-            entries: cells
-                .into_iter()
-                .map(|cell| Entry { cell, place: 0 })
-                .collect(),
-            leaders: [NOBODY; TOP],
-            order: order.clone(),
-            ranked,
-            own_default,
+        let tried = |&(choice, cell): &(u16, &Cell)| choice == 0 || cell.tried > 0;
+        let (mut tried, untried): (Vec<_>, Vec<_>) = (0..).zip(&cells).partition(tried);
+        tried.sort_by(|a, b| a.1.effect.total_cmp(&b.1.effect));
+        let mut leaders = Leaders {
+            effects: [f64::INFINITY; TOP + 2],
+            choices: [NOBODY; TOP + 2],
         };
-        for (place, choice) in order.into_iter().enumerate() {
-            let effect = if place < ranked {
-                variable.entries[usize::from(choice)].cell.effect
-            } else {
-                f64::MAX
-            };
-            variable.put(place, Leader { effect, choice });
+        leaders.effects[0] = f64::NEG_INFINITY;
+        for (place, (choice, cell)) in (1..=TOP).zip(tried) {
+            (leaders.effects[place], leaders.choices[place]) = (cell.effect, choice);
         }
-        variable
-    }
-
-    /// The choice at a place of the ranking.
-    #[inline]
-    fn at(&self, place: usize) -> u16 {
-        match self.leaders.get(place) {
-            Some(leader) => leader.choice,
-            None => self.order.get(place).copied().unwrap_or(0),
-        }
-    }
-
-    /// Gives a place of the ranking to a choice.
-    #[inline]
-    fn put(&mut self, place: usize, leader: Leader) {
-        if let Some(slot) = self.leaders.get_mut(place) {
-            *slot = leader;
-        } else if let Some(slot) = self.order.get_mut(place) {
-            *slot = leader.choice;
-        }
-        if let Some(entry) = self.entries.get_mut(usize::from(leader.choice)) {
-            entry.place = place as u16;
-        }
-    }
-
-    /// Moves a choice from behind the ranked ones to their last place.
-    #[inline]
-    fn join(&mut self, choice: u16, place: usize) {
-        let effect = f64::MAX;
-        let other = self.at(self.ranked);
-        self.put(
-            place,
-            Leader {
-                effect,
-                choice: other,
-            },
-        );
-        self.put(self.ranked, Leader { effect, choice });
-        self.ranked += 1;
-    }
-
-    /// Restores the order after the effect of a choice has changed: mostly nothing to do, else a few shifts.
-    #[inline]
-    fn rank(&mut self, choice: u16, place: usize, effect: f64) {
-        if place < TOP && place < self.ranked {
-            self.shift(choice, place, effect);
-        } else if place >= self.ranked {
-            self.join(choice, place);
-            let place = self.ranked - 1;
-            if place < TOP {
-                self.shift(choice, place, effect);
-            } else {
-                self.promote(choice, place, effect);
+        let untried = untried.into_iter().map(|(choice, _)| choice).collect();
+        let entries = cells.into_iter().map(|cell| Entry { cell, place: 0 });
+        let mut entries: Vec<Entry> = entries.collect();
+        for (place, &choice) in leaders.choices.iter().enumerate() {
+            if let Some(entry) = entries.get_mut(usize::from(choice)) {
+                entry.place = place as u16;
             }
-        } else {
-            self.promote(choice, place, effect);
+        }
+        Self {
+            entries,
+            leaders,
+            untried,
+            own_default,
         }
     }
 
-    /// Lets one of the rest take the last leader's place, if it is better.
+    /// Restores the order after the effect of a choice has changed: mostly nothing to do.
     #[inline]
-    fn promote(&mut self, choice: u16, place: usize, effect: f64) {
-        let last = self.leaders[TOP - 1];
-        if effect < last.effect {
-            self.put(place, last);
-            self.shift(choice, TOP - 1, effect);
+    fn rank(&mut self, choice: u16, place: u16, effect: f64) {
+        let place = usize::from(place);
+        if place == 0 {
+            if effect < self.leaders.effects[TOP] {
+                self.promote(choice, effect);
+            }
+        } else if let Some([before, own, after]) = self
+            .leaders
+            .effects
+            .get_mut(place - 1..)
+            .and_then(|effects| effects.first_chunk_mut())
+        {
+            if *before <= effect && effect <= *after {
+                *own = effect;
+            } else {
+                self.shift(choice, place, effect);
+            }
         }
     }
 
-    /// Moves a leader from a place to that which its effect deserves.
-    #[inline]
+    /// Lets a choice take the last leader's place, and then that which it deserves.
+    fn promote(&mut self, choice: u16, effect: f64) {
+        let last = self.leaders.choices[TOP];
+        if let Some(entry) = self.entries.get_mut(usize::from(last)) {
+            entry.place = 0;
+        }
+        self.shift(choice, TOP, effect);
+    }
+
+    /// Moves a leader from a place to that which its effect deserves; the sentinels end each loop.
     fn shift(&mut self, choice: u16, from: usize, effect: f64) {
         let mut place = from;
-        while let Some(&before) = self.leaders.get(place.wrapping_sub(1))
-            && before.effect > effect
-        {
-            self.put(place, before);
+        while place > 1 && self.leaders.effects[place - 1] > effect {
+            self.put(place, self.leaders.effects[place - 1], self.leaders.choices[place - 1]);
             place -= 1;
         }
-        while let Some(&after) = self.leaders.get(place + 1)
-            && after.effect < effect
-        {
-            self.put(place, after);
+        while place < TOP && self.leaders.effects[place + 1] < effect {
+            self.put(place, self.leaders.effects[place + 1], self.leaders.choices[place + 1]);
             place += 1;
         }
-        self.put(place, Leader { effect, choice });
+        self.put(place, effect, choice);
+    }
+
+    /// Gives a place among the leaders to a choice.
+    #[inline]
+    fn put(&mut self, place: usize, effect: f64, choice: u16) {
+        self.leaders.effects[place] = effect;
+        self.leaders.choices[place] = choice;
+        if let Some(entry) = self.entries.get_mut(usize::from(choice)) {
+            entry.place = place as u16;
+        }
     }
 
     /// Takes in the time of the default's own copies.
@@ -386,7 +351,7 @@ impl Model {
     /// Number of choices of a variable.
     #[inline]
     pub fn choices(&self, variable: usize) -> u16 {
-        let choices = |variable: &Variable| variable.order.len() as u16;
+        let choices = |variable: &Variable| variable.entries.len() as u16;
         self.variables.get(variable).map_or(0, choices)
     }
 
@@ -395,11 +360,12 @@ impl Model {
         self.variables[variable].entries[choice as usize].cell
     }
 
-    /// The choice at a place of a variable's ranking: the best few in order, then the rest, then the untried.
+    /// The choice at a place, from 0, of a variable's ranking; `None` behind the few that are ranked.
     #[inline]
-    pub fn ranked(&self, variable: usize, place: u16) -> u16 {
-        let choice = |variable: &Variable| variable.at(usize::from(place));
-        self.variables.get(variable).map_or(0, choice)
+    pub fn ranked(&self, variable: usize, place: u16) -> Option<u16> {
+        let leaders = &self.variables.get(variable)?.leaders.choices;
+        let choice = leaders.get(usize::from(place) + 1).copied();
+        choice.filter(|&choice| choice != NOBODY)
     }
 
     /// Predicted relative cost.
@@ -436,23 +402,20 @@ impl Model {
                 tried: 0,
                 ..Cell::default_choice()
             };
-            variable.rank(0, usize::from(variable.entries[0].place), 0.0);
+            variable.rank(0, variable.entries[0].place, 0.0);
         }
     }
 
-    /// Draws a choice that was never drawn or evaluated before, each with the same probability; `random` is
-    /// uniform in 0..2¹⁶.
+    /// Draws a choice that was never drawn before, each with the same probability; `random` is uniform in 0..2¹⁶.
     #[inline]
     pub fn draw_untried(&mut self, variable: usize, random: u16) -> Option<u16> {
-        let variable = self.variables.get_mut(variable)?;
-        let untried = variable.order.len() - variable.ranked;
-        if untried == 0 {
-            return None;
-        }
-        let place = variable.ranked + ((untried * usize::from(random)) >> 16);
-        let choice = variable.at(place);
-        variable.join(choice, place);
-        Some(choice)
+        let untried = &mut self.variables.get_mut(variable)?.untried;
+        let at = (untried.len() * usize::from(random)) >> 16;
+        let last = untried.pop()?;
+        Some(match untried.get_mut(at) {
+            Some(choice) => std::mem::replace(choice, last),
+            None => last,
+        })
     }
 
     /// Takes in one evaluation: its relative cost, and per variable the time of its own copies relative to the
@@ -501,7 +464,7 @@ impl Model {
             cell.effect += cell.variance * step;
             cell.variance -= cell.variance * cell.variance * certainty;
             cell.tried = cell.tried.saturating_add(1);
-            let (place, effect) = (usize::from(entry.place), cell.effect);
+            let (place, effect) = (entry.place, cell.effect);
             variable.rank(choice, place, effect);
         }
         // Weighed by the part of the spread that is noise: while effects are unknown, a residual tells little of it.
@@ -531,17 +494,18 @@ mod tests {
                 prop_assert!(kept.is_finite());
                 prop_assert!((predicted - model.predict(&configuration)).abs() < 1e-9);
                 for variable in &model.variables {
-                    let leaders = &variable.leaders[..variable.ranked.min(TOP)];
-                    prop_assert!(leaders.is_sorted_by_key(|leader| leader.effect), "{leaders:?}");
-                    for leader in leaders {
-                        let entry = variable.entries[usize::from(leader.choice)];
-                        prop_assert_eq!(entry.cell.effect, leader.effect);
-                    }
+                    let leaders = &variable.leaders;
+                    prop_assert!(leaders.effects.is_sorted(), "{leaders:?}");
                     for (choice, entry) in variable.entries.iter().enumerate() {
-                        prop_assert_eq!(usize::from(variable.at(usize::from(entry.place))), choice);
-                        let ranked = usize::from(entry.place) < variable.ranked;
-                        prop_assert_eq!(ranked, choice == 0 || entry.cell.tried > 0);
+                        let place = usize::from(entry.place);
+                        if place > 0 {
+                            prop_assert_eq!(usize::from(leaders.choices[place]), choice);
+                            prop_assert_eq!(leaders.effects[place], entry.cell.effect);
+                        }
                     }
+                    let known = variable.entries.iter().filter(|entry| entry.cell.tried > 0).count();
+                    let ranked = variable.entries.iter().filter(|entry| entry.place > 0).count();
+                    prop_assert!(ranked >= known.min(TOP), "{ranked} {known}");
                 }
             }
             prop_assert!(model.save().is_sound(&[7, 1, 12]));
@@ -562,7 +526,7 @@ mod tests {
         }
         let order = |variable| {
             (0..5)
-                .map(|place| model.ranked(variable, place))
+                .map(|place| model.ranked(variable, place).expect("ranked"))
                 .collect::<Vec<_>>()
         };
         assert_eq!(order(0), [2, 4, 0, 3, 1]);
@@ -589,7 +553,7 @@ mod tests {
             model.learn(&[2], 1.3, |_| 0.0);
         }
         model.learn(&[1], 10.0, |_| 0.0);
-        assert_eq!(model.ranked(0, 0), 1);
-        assert_eq!(model.ranked(0, 2), 2);
+        assert_eq!(model.ranked(0, 0), Some(1));
+        assert_eq!(model.ranked(0, 2), Some(2));
     }
 }
