@@ -153,15 +153,17 @@ impl Classes {
         &self.slots[..self.filled]
     }
 
-    /// Counts an execution of a class, which is new if need be. Returns its place; `None` beyond the limit.
+    /// Counts an execution of a class, which is new if need be. Returns its place and its baseline, 0 until that is
+    /// known; `None` beyond the limit.
     #[inline]
-    pub fn count(&mut self, id: u32) -> Option<usize> {
-        let at = match self.slots.get(self.last) {
-            Some(class) if class.id == id && self.last < self.filled => self.last,
-            _ => self.find(id)?,
-        };
-        self.slots[at].executions += 1;
-        Some(at)
+    pub fn count(&mut self, id: u32) -> Option<(usize, f64)> {
+        let mut at = self.last;
+        if self.slots.get(at).is_none_or(|class| class.id != id) || at >= self.filled {
+            at = self.find(id)?;
+        }
+        let class = self.slots.get_mut(at)?;
+        class.executions += 1;
+        Some((at, class.baseline))
     }
 
     #[cold]
@@ -176,13 +178,6 @@ impl Classes {
             None => return None,
         };
         Some(self.last)
-    }
-
-    /// The default's cost in the class at this place, once known.
-    #[inline]
-    pub fn baseline(&self, at: usize) -> Option<f64> {
-        let baseline = self.slots[at].baseline;
-        (baseline > 0.0).then_some(baseline)
     }
 
     /// Takes in the cost of an execution with the default. Returns the relative spread (robust standard deviation)
@@ -317,7 +312,7 @@ mod tests {
         assert!(classes.covered());
         for id in [5, 7, 5] {
             let at = classes.find(id).expect("known");
-            assert_eq!(classes.baseline(at), Some(f64::from(id)));
+            assert_eq!(classes.slots[at].baseline, f64::from(id));
         }
     }
 

@@ -79,7 +79,9 @@ impl Configuration {
     #[inline(never)]
     fn heap_key(&self) -> u64 {
         let mix = |hash: u64, &choice: &u16| {
-            (hash ^ hash >> 29).wrapping_mul(FACTOR).wrapping_add(u64::from(choice))
+            (hash ^ hash >> 29)
+                .wrapping_mul(FACTOR)
+                .wrapping_add(u64::from(choice))
         };
         self.heap.iter().fold(0, mix)
     }

@@ -215,15 +215,20 @@ impl Tuner {
             self.started = true;
             return false;
         }
-        let Some(class) = self.classes.count(sample.class) else {
+        let Some((class, baseline)) = self.classes.count(sample.class) else {
             return false;
         };
+        if self.phase == Phase::Quench && baseline > 0.0 {
+            self.observe_quench(class, baseline, sample);
+            return self.phase != Phase::Quench;
+        }
+        let known = (baseline > 0.0).then_some(baseline);
         let before = self.phase;
         match self.phase {
             Phase::Baseline => self.observe_baseline(class, sample),
-            Phase::Quench => self.observe_quench(class, sample),
-            Phase::Guard => self.observe_guard(class, sample),
-            Phase::Adopted | Phase::Rejected => self.observe_decided(class, sample),
+            Phase::Quench => self.learn_class(class, sample.cost),
+            Phase::Guard => self.observe_guard(class, known, sample),
+            Phase::Adopted | Phase::Rejected => self.observe_decided(known, sample),
         }
         self.phase != before
     }
@@ -250,11 +255,8 @@ impl Tuner {
         }
     }
 
-    fn observe_quench(&mut self, class: usize, sample: Sample<'_>) {
-        let Some(baseline) = self.classes.baseline(class) else {
-            self.learn_class(class, sample.cost);
-            return;
-        };
+    #[inline]
+    fn observe_quench(&mut self, class: usize, baseline: f64, sample: Sample<'_>) {
         let scale = 1.0 / baseline;
         let own = |variable: usize| sample.own.get(variable).map_or(0.0, |own| own * scale);
         let Search {
@@ -356,12 +358,12 @@ impl Tuner {
     }
 
     #[inline(never)]
-    fn observe_guard(&mut self, class: usize, sample: Sample<'_>) {
+    fn observe_guard(&mut self, class: usize, baseline: Option<f64>, sample: Sample<'_>) {
         let Some(guard) = &mut self.guard else {
             self.start_guard();
             return;
         };
-        let Some(baseline) = self.classes.baseline(class) else {
+        let Some(baseline) = baseline else {
             if !guard.winner_runs() {
                 self.classes.add_default(class, sample.cost);
             }
@@ -409,8 +411,8 @@ impl Tuner {
     }
 
     #[inline(never)]
-    fn observe_decided(&mut self, class: usize, sample: Sample<'_>) {
-        let Some(baseline) = self.classes.baseline(class) else {
+    fn observe_decided(&mut self, baseline: Option<f64>, sample: Sample<'_>) {
+        let Some(baseline) = baseline else {
             return;
         };
         if self.drift.observe(sample.cost / baseline) {

@@ -169,7 +169,7 @@ impl Quench {
                 let n = model.choices(variable);
                 let place = draw_place(drawn, n, step);
                 // Behind the ranked ones: any, by the low bits of the draw, which hardly tell the place.
-                let any = || ((u32::from(drawn) * 0x9e37 & 0xffff) * u32::from(n) >> 16) as u16;
+                let any = || ((((u32::from(drawn) * 0x9e37) & 0xffff) * u32::from(n)) >> 16) as u16;
                 model.ranked(variable, place).unwrap_or_else(any)
             });
         }
