@@ -341,6 +341,23 @@ fn choices_can_be_renumbered_dropped_and_added() {
     }
 }
 
+/// A single good choice among forty is found, however few evaluations so small a space gets.
+#[test]
+fn every_choice_is_tried() {
+    let mut found = 0;
+    for seed in 0..100 {
+        let mut tuner = Tuner::new(&[40], &settings(seed));
+        let good = 1 + (seed % 39) as u16;
+        let cost = |c: &[u16], random: &mut Random, _: &mut Vec<f64>| {
+            let factor = [1.2, 1.0, 0.6][usize::from(c[0] == 0) + 2 * usize::from(c[0] == good)];
+            factor * USUAL_NOISE.draw(random)
+        };
+        run(&mut tuner, ENOUGH, seed, cost, |_, _| ());
+        found += u32::from(tuner.phase() == Phase::Adopted && tuner.best() == [good]);
+    }
+    assert!(found >= 98, "{found} of 100");
+}
+
 fn excess_after(pairs: usize, evaluations: usize, name: &str) -> f64 {
     let strategy = strategy::by_name(name).expect("listed");
     let results: Vec<f64> = (0..100)

@@ -144,8 +144,7 @@ impl Quench {
         candidate.assign(current);
         search.repeating = false;
         // Every variable changes at first, about one at the end, where only the change itself should be judged.
-        let hot = step * 2 < STEPS;
-        let share = if hot { 256 - 512 * step / STEPS } else { 0 };
+        let share = 256u32.saturating_sub(512 * step / STEPS);
         // One draw serves two variables: 16 bits for the one that always changes, then for each 8 for whether it changes
         // and 16 for how.
         let mut bits = random.bits();
@@ -160,11 +159,8 @@ impl Quench {
             if variable != always && chance >= share {
                 continue;
             }
-            let untried = if hot {
-                model.draw_untried(variable, drawn)
-            } else {
-                None
-            };
+            // While any is left, however cool: so small a space gets too few evaluations for all before that.
+            let untried = model.draw_untried(variable, drawn);
             *choice = untried.unwrap_or_else(|| {
                 let n = model.choices(variable);
                 let place = draw_place(drawn, n, step);
