@@ -496,7 +496,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_ranking_is_always_sorted(seed: u64, costs in prop::collection::vec(0.1f64..4.0, 1..200)) {
+        fn what_is_evaluated_takes_its_place_in_the_ranking(seed: u64, costs in prop::collection::vec(0.1f64..4.0, 1..200)) {
             let mut model = Model::new(SavedModel::unknown(&[7, 1, 12]));
             let mut random = Random::new(seed);
             for cost in costs {
@@ -504,16 +504,24 @@ mod tests {
                 let (kept, predicted) = model.learn(&configuration, cost, |v| if v == 0 { 0.1 } else { 0.0 });
                 prop_assert!(kept.is_finite());
                 prop_assert!((predicted - model.predict(&configuration)).abs() < 1e-9);
-                for variable in &model.variables {
+                for (variable, &evaluated) in model.variables.iter().zip(&configuration) {
                     let leaders = &variable.leaders;
-                    let near = |pair: &[f64]| pair[0] <= pair[1] + NEAR;
-                    prop_assert!(leaders.effects.windows(2).all(near), "{leaders:?}");
                     for (choice, entry) in variable.entries.iter().enumerate() {
                         let place = usize::from(entry.place);
                         if place > 0 {
                             prop_assert_eq!(usize::from(leaders.choices[place]), choice);
                             prop_assert_eq!(leaders.effects[place], entry.cell.effect);
                         }
+                    }
+                    // What was just evaluated stands right among its neighbours.
+                    let place = usize::from(variable.entries[usize::from(evaluated)].place);
+                    if place > 0 {
+                        let at = |place: usize| leaders.effects[place];
+                        prop_assert!(at(place - 1) <= at(place) + NEAR, "{leaders:?}");
+                        prop_assert!(at(place) <= at(place + 1) + NEAR, "{leaders:?}");
+                    } else {
+                        let effect = variable.entries[usize::from(evaluated)].cell.effect;
+                        prop_assert!(effect >= leaders.effects[TOP], "{leaders:?}");
                     }
                     let known = variable.entries.iter().filter(|entry| entry.cell.tried > 0).count();
                     let ranked = variable.entries.iter().filter(|entry| entry.place > 0).count();
