@@ -198,7 +198,7 @@ static VARIABLES: &[Variable] = &[
         name: "COPYTUNE_STRATEGY",
         allowed: || listed(strategy::names()),
         default: "quench",
-        about: "How candidates are searched; quench is simulated quenching with ranked candidates.",
+        about: "How candidates are searched: by simulated quenching with ranked candidates or generators that succeed, by sequential halving, tabu search, Metropolis search, or blindly.",
         take: |value, options| {
             let name = value.to_str()?.trim();
             options.strategy = strategy::names().find(|s| s.eq_ignore_ascii_case(name))?;

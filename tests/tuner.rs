@@ -246,13 +246,21 @@ fn a_restored_tuner_continues_in_every_phase() {
 
 #[test]
 fn damaged_state_is_refused() {
-    let mut tuner = Tuner::new(&[5, 4], &settings(1));
+    strategy::names().for_each(refuses_damaged_state);
+}
+
+fn refuses_damaged_state(name: &str) {
+    let settings = Settings {
+        strategy: strategy::by_name(name).expect("listed"),
+        ..settings(1)
+    };
+    let mut tuner = Tuner::new(&[5, 4], &settings);
     trace(&mut tuner, 60, 1);
     let good = serde_json::to_value(tuner.save()).expect("serialisable");
     let restore = |value: serde_json::Value| -> Result<(), String> {
         let saved: Saved = serde_json::from_value(value).map_err(|error| error.to_string())?;
         let mut tuner =
-            Tuner::restore(saved, &[5, 4], &settings(1)).map_err(|error| error.to_string())?;
+            Tuner::restore(saved, &[5, 4], &settings).map_err(|error| error.to_string())?;
         trace(&mut tuner, 300, 1);
         Ok(())
     };
@@ -285,7 +293,7 @@ fn damaged_state_is_refused() {
     }
     let saved: Saved = serde_json::from_value(good).expect("good");
     assert_eq!(
-        Tuner::restore(saved, &[5, 5], &settings(1)).map(|_| ()),
+        Tuner::restore(saved, &[5, 5], &settings).map(|_| ()),
         Err(SavedError::OtherChoices)
     );
 }

@@ -12,11 +12,15 @@
 //!
 //! After [`Tuner::new`] nothing here allocates, locks or panics.
 
+pub mod adaptive;
 pub mod class;
 pub mod configuration;
 pub mod drift;
 pub mod elite;
 pub mod guard;
+pub mod halving;
+pub mod memory;
+pub mod metropolis;
 pub mod model;
 pub mod quench;
 pub mod random;
@@ -24,6 +28,7 @@ pub mod saved;
 pub mod search;
 pub mod space;
 pub mod strategy;
+pub mod tabu;
 
 use crate::tuner::class::{Class, Classes};
 use crate::tuner::configuration::Configuration;
@@ -136,8 +141,10 @@ impl Tuner {
     /// `choices[i]` is the number of choices of variable i (0 counts as 1: only the default).
     pub fn new(choices: &[u16], settings: &Settings) -> Self {
         let choices: Vec<u16> = choices.iter().map(|&n| n.max(1)).collect();
+        let mut search = Search::new(&choices, settings.seed);
+        settings.strategy.prepare(&mut search);
         Self {
-            search: Search::new(&choices, settings.seed),
+            search,
             settings: settings.clone(),
             phase: Phase::Baseline,
             winner: Configuration::new(choices.len()),

@@ -82,10 +82,21 @@ fn is_early(search: &Search) -> bool {
     search.progress.bests > evaluations_per_step(search).max(8) / EARLY_COOLING
 }
 
+/// Whether the next evaluation repeats a known configuration.
+#[inline(always)]
+pub(super) fn is_repeat(search: &Search) -> bool {
+    let Progress { step, total, .. } = search.progress;
+    let next = total.wrapping_add(1);
+    let hot = step * 2 < STEPS;
+    step >= STEPS
+        || hot && next.is_multiple_of(REPEAT_HOT)
+        || !hot && next.is_multiple_of(REPEAT_COOL)
+}
+
 /// Whether something that is `ratio` temperatures worse is accepted: with probability exp(-ratio), here as
 /// (1 - ratio/256)²⁵⁶, which needs no call and is never off by more than 0.0011.
 #[inline]
-fn accepts(ratio: f64, random: &mut Random) -> bool {
+pub(super) fn accepts(ratio: f64, random: &mut Random) -> bool {
     let mut probability = 1.0 - ratio * (1.0 / 256.0);
     if ratio <= 0.0 || ratio > 16.0 {
         return ratio <= 0.0;
@@ -133,7 +144,7 @@ fn draw_place(random: u16, n: u16, step: u32) -> u16 {
 
 impl Quench {
     #[inline(always)]
-    fn draw_ranked(&self, search: &mut Search, step: u32) {
+    pub(super) fn draw_ranked(&self, search: &mut Search, step: u32) {
         let Search {
             model,
             random,
@@ -199,16 +210,10 @@ impl Strategy for Quench {
 
     #[inline(always)]
     fn propose(&self, search: &mut Search) {
-        let Progress { step, total, .. } = search.progress;
-        let next = total.wrapping_add(1);
-        let hot = step * 2 < STEPS;
-        if step >= STEPS
-            || hot && next.is_multiple_of(REPEAT_HOT)
-            || !hot && next.is_multiple_of(REPEAT_COOL)
-        {
+        if is_repeat(search) {
             search.repeat_promising();
         } else if self.candidates == Candidates::Ranked {
-            self.draw_ranked(search, step);
+            self.draw_ranked(search, search.progress.step);
         } else {
             search.draw_blind();
         }

@@ -111,6 +111,7 @@ impl Saved {
                 self.search.progress = Default::default();
             }
         }
+        self.search.memory = Default::default();
         self.choices = choices.to_vec();
         self.check()?;
         Ok(self)
@@ -172,12 +173,14 @@ impl Tuner {
         if saved.choices != choices {
             return Err(SavedError::OtherChoices);
         }
+        let mut search = Search::restore(saved.search);
+        settings.strategy.prepare(&mut search);
         let mut tuner = Self {
             classes: Classes::restore(&saved.classes, choices.len()),
             settings: settings.clone(),
             phase: saved.phase,
             winner: saved.winner,
-            search: Search::restore(saved.search),
+            search,
             guard: saved.guard,
             drift: saved.drift,
             outcome: saved.outcome,

@@ -2,6 +2,7 @@
 
 use crate::tuner::configuration::Configuration;
 use crate::tuner::elite::{Elite, Elites};
+use crate::tuner::memory::Memory;
 use crate::tuner::model::{Model, SavedModel};
 use crate::tuner::random::Random;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,8 @@ pub struct Search {
     pub candidate: Configuration,
     /// Whether that repeats a known one, to know it better, rather than challenges it.
     pub repeating: bool,
+    /// What the strategy remembers besides.
+    pub memory: Memory,
     /// Information content of the space in bits: log2 of the number of configurations, rounded down.
     pub bits: u32,
 }
@@ -59,6 +62,9 @@ pub struct SavedSearch {
     pub current_cost: f64,
     /// Random stream.
     pub random: Random,
+    /// What the strategy remembers besides; not checked here, but by the strategy that takes it up.
+    #[serde(default)]
+    pub memory: Memory,
 }
 
 impl SavedSearch {
@@ -97,6 +103,7 @@ impl Search {
             current: Configuration::new(choices.len()),
             current_cost: 1.0,
             random: Random::new(seed),
+            memory: Memory::Nothing,
         })
     }
 
@@ -118,6 +125,7 @@ impl Search {
             current: saved.current,
             current_cost: saved.current_cost,
             repeating: true,
+            memory: saved.memory,
             bits,
         }
     }
@@ -131,6 +139,7 @@ impl Search {
             current: self.current.clone(),
             current_cost: self.current_cost,
             random: self.random.clone(),
+            memory: self.memory.clone(),
         }
     }
 
@@ -148,6 +157,76 @@ impl Search {
         for variable in 0..self.candidate.len() {
             self.candidate[variable] =
                 self.random.below(u32::from(self.model.choices(variable))) as u16;
+        }
+        self.repeating = false;
+    }
+
+    /// Next: the current configuration with another choice of one variable, both drawn uniformly; which they are.
+    pub fn draw_neighbour(&mut self) -> (usize, u16) {
+        self.candidate.assign(&self.current);
+        self.repeating = false;
+        let variable = self.draw_variable();
+        let choices = self.model.choices(variable);
+        let Some(choice) = self.candidate.get_mut(variable) else {
+            return (0, 0);
+        };
+        // Any of the others: the last one takes the place of the one that is left out.
+        let drawn = self.random.below(u32::from(choices.saturating_sub(1))) as u16;
+        *choice = if drawn == *choice {
+            choices.saturating_sub(1)
+        } else {
+            drawn
+        };
+        (variable, *choice)
+    }
+
+    /// A variable that has more than one choice; any where none has.
+    fn draw_variable(&mut self) -> usize {
+        let n = self.model.variables();
+        let first = self.random.below(n as u32) as usize;
+        let mut all = (first..n).chain(0..first);
+        all.find(|&variable| self.model.choices(variable) > 1)
+            .unwrap_or(first)
+    }
+
+    /// Next: the choices that lead the rankings, all together, with one variable's choice taken from a little further
+    /// down, so that the same configuration is not drawn again and again.
+    pub fn draw_leaders(&mut self) {
+        let varied = self.draw_variable();
+        let place = self.random.below(3) as u16;
+        for (variable, choice) in self.candidate.iter_mut().enumerate() {
+            let place = if variable == varied { place } else { 0 };
+            let ranked = self.model.ranked(variable, place);
+            *choice = ranked
+                .or_else(|| self.model.ranked(variable, 0))
+                .unwrap_or(0);
+        }
+        self.repeating = false;
+    }
+
+    /// Next: the best configuration with a choice that was never tried in one variable, or where none is left, a
+    /// neighbour of the current one.
+    pub fn draw_untried(&mut self) {
+        let variable = self.draw_variable();
+        let drawn = (self.random.bits() >> 48) as u16;
+        match self.model.draw_untried(variable, drawn) {
+            Some(untried) => {
+                self.candidate.assign(&self.elites.best().configuration);
+                self.candidate[variable] = untried;
+                self.repeating = false;
+            }
+            None => {
+                self.draw_neighbour();
+            }
+        }
+    }
+
+    /// Next: each variable's choice from one of the best configurations met, drawn for each (uniform crossover).
+    pub fn draw_mixture(&mut self) {
+        let entries = self.elites.entries();
+        for (variable, choice) in self.candidate.iter_mut().enumerate() {
+            let parent = entries.get(self.random.below(entries.len() as u32) as usize);
+            *choice = parent.map_or(0, |elite| elite.configuration[variable]);
         }
         self.repeating = false;
     }

@@ -3,8 +3,18 @@
 //! A strategy holds no state of its own: everything it needs to remember is in [`Search`], so that it can be saved,
 //! shared and continued by another strategy.
 
+use crate::tuner::adaptive::Adaptive;
+use crate::tuner::halving::Halving;
+use crate::tuner::metropolis::Metropolis;
 use crate::tuner::quench::{BLIND_QUENCH, QUENCH};
 use crate::tuner::search::Search;
+use crate::tuner::tabu::Tabu;
+
+/// Evaluations, in bits of the space, of strategies that do not cool and so would never end.
+pub(super) const BUDGET: u32 = 36;
+/// One in so many evaluations of those repeats a known configuration: without, the answer would be the luckiest result
+/// of all.
+pub(super) const REPEAT: u32 = 4;
 
 /// Result of one evaluation, as the shared knowledge sees it.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +32,10 @@ pub trait Strategy: Sync {
 
     /// One line for the user.
     fn summary(&self) -> &'static str;
+
+    /// Makes room for what it remembers ([`Search::memory`]), unless a fitting memory is there. Called once, before
+    /// anything else, with a new or restored search; nothing allocates later.
+    fn prepare(&self, _search: &mut Search) {}
 
     /// Writes the configuration to evaluate next into `search.candidate`.
     fn propose(&self, search: &mut Search);
@@ -48,7 +62,15 @@ pub trait Strategy: Sync {
 }
 
 /// Every strategy; the first is the default.
-static STRATEGIES: [&dyn Strategy; 3] = [&QUENCH, &BLIND_QUENCH, &Blind];
+static STRATEGIES: [&dyn Strategy; 7] = [
+    &QUENCH,
+    &Adaptive,
+    &Halving,
+    &Tabu,
+    &Metropolis,
+    &BLIND_QUENCH,
+    &Blind,
+];
 
 /// Names of all strategies, the default first.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -81,8 +103,7 @@ impl Strategy for Blind {
     }
 
     fn propose(&self, search: &mut Search) {
-        // One in four repeats: without, the answer would be the luckiest result of all.
-        if search.progress.total % 4 == 3 {
+        if search.progress.total % REPEAT == REPEAT - 1 {
             search.repeat_promising();
         } else {
             search.draw_blind();
@@ -94,7 +115,7 @@ impl Strategy for Blind {
     }
 
     fn settled(&self, search: &Search) -> bool {
-        search.progress.total >= search.bits.saturating_mul(36)
+        search.progress.total >= search.bits.saturating_mul(BUDGET)
     }
 
     fn reopen(&self, search: &mut Search) {
