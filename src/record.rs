@@ -357,3 +357,7 @@ fn language(call: &str) -> Language {
         Language::Fortran
     }
 }
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;

@@ -72,13 +72,17 @@ pub fn identity(module: &str, build: &str, offset: u64, call: &str, bytes: u64) 
     hash.0
 }
 
-/// A number that stands for an interval: its nodes' identities, the entry first.
+/// A number that stands for an interval: its nodes' identities, the entry first. The order of the others does not
+/// count: it depends on which branches the run met first.
 pub fn identity_of_interval(nodes: impl Iterator<Item = u64>) -> u64 {
-    let mut hash = Fnv::default();
-    for node in nodes {
-        hash.write(&node.to_le_bytes());
-    }
-    hash.0
+    let hashed = |word: u64| {
+        let mut hash = Fnv::default();
+        hash.write(&word.to_le_bytes());
+        hash.0
+    };
+    let mut nodes = nodes.map(hashed);
+    let entry = nodes.next().unwrap_or(0);
+    hashed(entry).wrapping_add(nodes.fold(0, u64::wrapping_add))
 }
 
 /// FNV-1a (Fowler, Noll, Vo): stable across versions and platforms, unlike std's hashers.
@@ -233,6 +237,16 @@ mod tests {
         sites.insert(key(Sites::LIMIT), 1);
         assert_eq!(sites.find(key(Sites::LIMIT)), None);
         assert_eq!(sites.find(key(17)), Some(22));
+    }
+
+    #[test]
+    fn an_interval_is_its_entry_and_a_set_of_others() {
+        let identity = |nodes: &[u64]| identity_of_interval(nodes.iter().copied());
+        assert_eq!(identity(&[1, 2, 3, 4]), identity(&[1, 4, 2, 3]));
+        let others: &[&[u64]] = &[&[2, 1, 3, 4], &[1, 2, 3], &[1, 2, 3, 5], &[1], &[2], &[]];
+        for other in others {
+            assert_ne!(identity(&[1, 2, 3, 4]), identity(other));
+        }
     }
 
     #[test]

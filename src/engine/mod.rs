@@ -155,6 +155,7 @@ impl Engine {
         let number = self.nodes.len() as NodeId;
         if info.identity != 0 {
             self.numbers.insert(info.identity, number);
+            self.tracker.name(number, info.identity);
         }
         self.nodes.push(node);
         self.rest.disturb();

@@ -1,7 +1,7 @@
 //! The engine's part in recording a flowgraph, and in following a recorded one.
 
 use super::{Engine, Mode, Notice};
-use crate::flow::Tracker;
+use crate::flow::Flowgraph;
 use crate::recording::Recorded;
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Engine {
         for (info, _) in &recorded.nodes {
             self.add_node(*info);
         }
-        self.tracker = Tracker::with_graph(recorded.graph.clone());
+        self.tracker.restart(recorded.graph.clone());
         self.watch.due = FIRST_LOOK;
         self.repartition();
         Some(recorded)
@@ -118,6 +118,6 @@ impl Engine {
         self.live.clear();
         self.rest.disturb();
         self.started = None;
-        self.tracker = Tracker::new();
+        self.tracker.restart(Flowgraph::new());
     }
 }

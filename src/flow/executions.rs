@@ -20,15 +20,33 @@ pub struct Class {
 }
 
 impl Class {
-    /// A number that stands for the path: a hash of the numbers of its nodes, in order.
+    /// A number that stands for the path: a hash of its nodes' names (see [`Tracker::name`](super::Tracker::name)).
     pub fn path(&self) -> u64 {
         self.path.0
     }
 }
 
-/// Hash of the nodes of an execution, in order.
+/// Sum of the nodes' names. Their order says nothing more: an execution passes each node at most once, and in the
+/// order of the interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Path(u64);
+
+/// A node's name as it is added to paths: mixed, so that the sums of different nodes differ (the finalizer of splitmix64;
+/// Steele, Lea, Flood 2014).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Name(u64);
+
+impl Name {
+    /// That of no node.
+    pub(super) const NONE: Self = Self(0);
+
+    pub(super) fn new(name: u64) -> Self {
+        let mixed = name.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        Self(mixed ^ (mixed >> 31))
+    }
+}
 
 impl Path {
     /// The path without a node.
@@ -36,18 +54,14 @@ impl Path {
 
     /// The path that is only this node.
     #[inline]
-    pub(super) fn from(node: NodeId) -> Self {
+    pub(super) fn from(node: Name) -> Self {
         Self::NONE.then(node)
     }
 
     /// The path with one node more.
     #[inline]
-    pub(super) fn then(self, node: NodeId) -> Self {
-        // A multiplicative hash with a rotation, so that the order of nodes counts and every bit of the sum goes on. The
-        // added one keeps node 0 from being nothing.
-        let mixed =
-            (self.0.rotate_left(23) ^ (u64::from(node) + 1)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        Self(mixed ^ (mixed >> 32))
+    pub(super) fn then(self, node: Name) -> Self {
+        Self(self.0.wrapping_add(node.0))
     }
 }
 

@@ -10,7 +10,7 @@
 //! An analysis costs in proportion to the graph. It is put off while the calls so far do not pay for it, some calls for each
 //! node or edge; meanwhile the old intervals stay in force.
 
-use super::executions::{Executions, Path};
+use super::executions::{Executions, Name, Path};
 use super::graph::{END, MAX_NODES, START, Traversal};
 use super::intervals::pieces;
 use super::{Class, Flowgraph, IntervalId, LoopForest, NodeId};
@@ -60,12 +60,15 @@ struct Place {
     interval: IntervalId,
     /// From 1, ascending along every path through the interval.
     position: u32,
+    /// The node's.
+    name: Name,
 }
 
 impl Place {
     const OUTSIDE: Self = Self {
         interval: OUTSIDE,
         position: 0,
+        name: Name::NONE,
     };
 }
 
@@ -94,6 +97,8 @@ pub struct Tracker {
     previous: NodeId,
     current: Current,
     places: Vec<Place>,
+    /// By node.
+    names: Vec<Name>,
     calls: u64,
     /// Number of calls at which the graph is analysed next; `u64::MAX` while no analysis could say anything new.
     due: u64,
@@ -125,6 +130,7 @@ impl Tracker {
             previous: START,
             current: Current::NONE,
             places: Vec::new(),
+            names: Vec::new(),
             calls: 0,
             due: u64::MAX,
             credit: ANALYSIS_BURST,
@@ -142,13 +148,37 @@ impl Tracker {
     /// warm-up, the first execution already counts. New nodes and edges are handled as ever; [`Self::misfits`] says how
     /// well the recording suits the run.
     pub fn with_graph(graph: Flowgraph) -> Self {
-        let mut tracker = Self {
+        let mut tracker = Self::new();
+        tracker.restart(graph);
+        tracker
+    }
+
+    /// Forgets everything but the nodes' names and starts with this graph, as [`Self::with_graph`].
+    pub fn restart(&mut self, graph: Flowgraph) {
+        *self = Self {
             given: graph.edges().len(),
             graph,
+            names: std::mem::take(&mut self.names),
             ..Self::new()
         };
-        tracker.analyse();
-        tracker
+        self.analyse();
+    }
+
+    /// Names a node before its first call. [`Class::path`] is made of names, so it is the same in every run
+    /// in which they are; nodes that have none go by their numbers.
+    pub fn name(&mut self, node: NodeId, name: u64) {
+        let node = node as usize;
+        if node < MAX_NODES {
+            for number in self.names.len()..=node {
+                self.names.push(Name::new(number as u64));
+            }
+            self.names[node] = Name::new(name);
+        }
+    }
+
+    fn name_of(&self, node: NodeId) -> Name {
+        let given = self.names.get(node as usize);
+        given.copied().unwrap_or(Name::new(u64::from(node)))
     }
 
     /// The thread called `node` (nodes are numbered from 0 in order of first sight).
@@ -211,7 +241,7 @@ impl Tracker {
         if place.interval == current.place.interval {
             if place.position > current.place.position {
                 current.place.position = place.position;
-                current.path = current.path.then(node);
+                current.path = current.path.then(place.name);
                 return Event::default();
             }
             if place.interval == OUTSIDE {
@@ -238,7 +268,7 @@ impl Tracker {
         });
         self.current = Current {
             place,
-            path: Path::from(node),
+            path: Path::from(place.name),
         };
         let started = (place.interval != OUTSIDE).then_some(place.interval);
         Event {
@@ -267,12 +297,12 @@ impl Tracker {
         {
             self.current = Current {
                 place: now,
-                path: before.path.then(node),
+                path: before.path.then(now.name),
             };
         } else {
             self.current = Current {
                 place: now,
-                path: Path::from(node),
+                path: Path::from(now.name),
             };
             event.started = (now.interval != OUTSIDE).then_some(now.interval);
         }
@@ -452,7 +482,11 @@ impl Tracker {
             });
             let interval = old.unwrap_or(self.intervals.len() as IntervalId);
             for (position, &node) in (1..).zip(&nodes) {
-                places[node as usize] = Place { interval, position };
+                places[node as usize] = Place {
+                    interval,
+                    position,
+                    name: self.name_of(node),
+                };
             }
             if old.is_some() {
                 kept += 1;

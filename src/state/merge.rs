@@ -93,7 +93,8 @@ impl SiteIdentity {
 #[derive(Default)]
 struct Places {
     sites: HashMap<SiteIdentity, u32>,
-    intervals: HashMap<Vec<u32>, usize>,
+    /// By entry and other nodes, ascending: their order depends on which branches a run met first.
+    intervals: HashMap<(u32, Vec<u32>), usize>,
 }
 
 impl Places {
@@ -129,7 +130,12 @@ impl Places {
 
     fn add_interval(&mut self, intervals: &mut Vec<Interval>, interval: Interval) {
         let next = intervals.len();
-        let place = *self.intervals.entry(interval.nodes.clone()).or_insert(next);
+        let Some((&entry, others)) = interval.nodes.split_first() else {
+            return;
+        };
+        let mut others = others.to_vec();
+        others.sort_unstable();
+        let place = *self.intervals.entry((entry, others)).or_insert(next);
         match intervals.get_mut(place) {
             None => intervals.push(interval),
             Some(same) => *same = join(std::mem::take(same), interval),

@@ -1,0 +1,186 @@
+use super::*;
+use crate::engine::{Clock, Config, Mode, NodeInfo};
+use crate::recording;
+use crate::routines::Features;
+use crate::state::Key;
+use crate::state::graph::{Ending, GraphShard, Recorded};
+use crate::tuner::Settings;
+use std::collections::BTreeMap;
+
+/// A clock that the test sets.
+struct Mock(u64);
+
+impl Clock for Mock {
+    fn now(&mut self) -> u64 {
+        self.0
+    }
+}
+
+/// A thread of a program whose calls are named by their offsets.
+struct Thread {
+    engine: Engine,
+    signatures: Vec<Signature>,
+    clock: Mock,
+}
+
+fn signature(offset: u64) -> Signature {
+    Signature {
+        module: "/nowhere/prog".into(),
+        build: "1".into(),
+        offset,
+        call: "MPI_Send".into(),
+        bytes: 65536,
+    }
+}
+
+impl Thread {
+    fn new(mode: Mode, knowledge: Knowledge) -> Self {
+        let config = Config {
+            mode,
+            features: Features::detect(),
+            forbidden: Vec::new(),
+            min_bytes: 1024,
+            clock_cost: 0,
+            tuner: Settings {
+                seed: 5,
+                ..Settings::default()
+            },
+        };
+        Self {
+            engine: Engine::new(config, knowledge),
+            signatures: Vec::new(),
+            clock: Mock(0),
+        }
+    }
+
+    /// As the hooks do it: nodes are known by their identities, in a recording or from an earlier call.
+    fn call(&mut self, offset: u64) {
+        let signature = signature(offset);
+        let identity = signature.identity();
+        if self.signatures.is_empty()
+            && let Some(recorded) = self.engine.take_up(identity)
+        {
+            let nodes = recorded.nodes.iter();
+            self.signatures = nodes.map(|(_, signature)| signature.clone()).collect();
+        }
+        let node = self.engine.find_node(identity).unwrap_or_else(|| {
+            self.signatures.push(signature);
+            self.engine.add_node(NodeInfo {
+                tunable: true,
+                bytes: 65536,
+                identity,
+            })
+        });
+        self.engine.step(node, &mut self.clock);
+        let state = self.engine.node_mut(node).unwrap();
+        let ticks = 3000 + 100 * u64::from(state.choice);
+        state.copied(65536, if state.timed { ticks } else { 0 });
+        self.clock.0 += ticks + 500;
+    }
+
+    /// A loop with a branch, as often as said; the first time, `first` is taken.
+    fn branching_loop(&mut self, rounds: u64, first: u64) {
+        for round in 0..rounds {
+            for offset in [16, if round % 2 == 0 { first } else { 80 - first }, 64] {
+                self.call(offset);
+            }
+        }
+    }
+
+    fn saved(&self) -> RankState {
+        let mut record = Record::new(1e9, 0, 1.0, true);
+        record.add(&self.engine, &self.signatures);
+        record.finish()
+    }
+}
+
+fn key() -> Key {
+    Key {
+        executable: "prog".into(),
+        build: "1".into(),
+        ranks: 1,
+        cpu: String::new(),
+        mpi: String::new(),
+        catalogue: String::new(),
+    }
+}
+
+/// What a run knows that finds this state, and the recording of a dry run.
+fn knowledge_with_recording(state: &RankState, dry: &Thread) -> Knowledge {
+    let (modules, graph) = recording::graph(&dry.engine, &dry.signatures);
+    let mut shard = GraphShard {
+        key: key(),
+        modules: Vec::new(),
+        graphs: Vec::new(),
+        ranks: BTreeMap::new(),
+        absorbed: Vec::new(),
+    };
+    let number = shard.add_graph(&modules, graph);
+    let recorded = Recorded {
+        began: 1,
+        ending: Ending::Finalize,
+        threads: BTreeMap::from([(0, number)]),
+    };
+    shard.ranks.insert(0, recorded);
+    Knowledge {
+        recordings: recording::recordings(&shard, 0),
+        ..knowledge(state)
+    }
+}
+
+/// Executions by class of the one tuner.
+fn classes(thread: &Thread) -> Vec<(u32, u64)> {
+    let tracker = thread.engine.tracker();
+    let tuners: Vec<_> = tracker
+        .live()
+        .iter()
+        .filter_map(|&id| thread.engine.interval(id)?.tuner.as_ref())
+        .collect();
+    let [tuner] = tuners[..] else {
+        panic!("{} tuners", tuners.len());
+    };
+    let mut classes: Vec<_> = tuner
+        .classes()
+        .iter()
+        .map(|class| (class.id, class.executions))
+        .collect();
+    classes.sort_unstable();
+    classes
+}
+
+/// Nodes are numbered by first sight, with a recording by the dry run's first sight, and branches may be met in
+/// another order: none of it may keep a run from finding what another has learnt.
+#[test]
+fn what_was_learnt_is_found_whatever_the_numbers_of_the_nodes() {
+    let mut first = Thread::new(Mode::Tune, Knowledge::default());
+    first.branching_loop(600, 32);
+    let learnt = classes(&first);
+    assert_eq!(learnt.len(), 2, "one class for each branch");
+    let state = first.saved();
+
+    let mut dry = Thread::new(Mode::Record, Knowledge::default());
+    dry.call(112);
+    dry.branching_loop(600, 48);
+    let with_recording = knowledge_with_recording(&state, &dry);
+    for (knowledge, begins) in [(with_recording, true), (knowledge(&state), false)] {
+        let mut next = Thread::new(Mode::Tune, knowledge);
+        if begins {
+            next.call(112);
+        }
+        next.branching_loop(40, 48);
+        let now = classes(&next);
+        let names = |classes: &[(u32, u64)]| classes.iter().map(|c| c.0).collect::<Vec<_>>();
+        assert_eq!(names(&learnt), names(&now), "recording: {begins}");
+        let executions = |classes: &[(u32, u64)]| classes.iter().map(|c| c.1).sum::<u64>();
+        assert!(executions(&now) > executions(&learnt));
+
+        // On disk, both runs' intervals are one.
+        let dir = tempfile::tempdir().unwrap();
+        for run in [state.clone(), next.saved()] {
+            crate::state::save(dir.path(), &key(), 0, run).unwrap();
+        }
+        let merged = crate::state::load(dir.path(), &key(), 0).unwrap().unwrap();
+        let tuned = merged.intervals.iter().filter(|i| i.tuner.is_some());
+        assert_eq!(tuned.count(), 1, "recording: {begins}");
+    }
+}
