@@ -89,6 +89,11 @@ impl Record {
         }
     }
 
+    /// The recorded flowgraph of a thread did not fit the run.
+    pub fn mark_unfit(&mut self) {
+        self.state.unfit = true;
+    }
+
     /// The collected state.
     pub fn finish(self) -> RankState {
         self.state

@@ -3,10 +3,9 @@
 mod common;
 
 use common::compare::same;
-use common::job::{Job, Outcome};
+use common::flowgraphs::{analysed, dry_run, graph_file, json, saved};
+use common::job::Job;
 use common::{BOTH, Library, command, compile, private_dir, scratch};
-use serde_json::Value;
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,63 +40,6 @@ fn nas(library: Library, name: &str) -> PathBuf {
     directory.join("bin").join(format!("{name}.S"))
 }
 
-fn dry_run(job: &Job, dir: &Path) -> Outcome {
-    job.clone()
-        .tuned(dir)
-        .user_space_copies()
-        .env("COPYTUNE_MODE", "dry-run")
-        .run()
-}
-
-fn json(subcommand: &str, rank: u32, dir: &Path) -> Value {
-    let rank = rank.to_string();
-    let output = Job::alone(command())
-        .args([subcommand, "--json", "--rank", &rank])
-        .arg(dir)
-        .run();
-    serde_json::from_str(output.expect_success(subcommand)).expect("JSON")
-}
-
-type Interval = BTreeSet<(String, u64)>;
-
-/// A site as (address, bytes).
-fn site(site: &Value) -> (String, u64) {
-    let address = site["location"]["address"].as_str().expect("an address");
-    (address.to_owned(), site["bytes"].as_u64().expect("bytes"))
-}
-
-/// The intervals of the analysis, or those that were executed at least `least` times.
-fn analysed(dir: &Path, least: u64) -> BTreeSet<Interval> {
-    let analysis = json("analyze", 0, dir);
-    let thread = &analysis["threads"][0];
-    let sites = thread["sites"].as_array().expect("sites");
-    let intervals = thread["intervals"].as_array().expect("intervals").iter();
-    intervals
-        .filter(|interval| interval["executions"].as_u64() >= Some(least))
-        .map(|interval| {
-            let nodes = interval["nodes"].as_array().expect("nodes").iter();
-            nodes
-                .map(|node| site(&sites[node.as_u64().expect("an index") as usize]))
-                .collect()
-        })
-        .collect()
-}
-
-/// The intervals that a run in mode tune or profile saved.
-fn saved(dir: &Path) -> BTreeSet<Interval> {
-    let report = json("show", 0, dir);
-    let sites = report["sites"].as_array().expect("sites");
-    let intervals = report["intervals"].as_array().expect("intervals").iter();
-    intervals
-        .map(|interval| {
-            let nodes = interval["nodes"].as_array().expect("nodes").iter();
-            nodes
-                .map(|node| site(&sites[node["site"].as_u64().expect("an index") as usize]))
-                .collect()
-        })
-        .collect()
-}
-
 /// Dry run, analysis, and both kinds of tune run; what all of them say of the intervals must agree. Intervals that
 /// were executed once or twice need not be found while the program runs: a loop is known after its first iteration.
 fn both_detectors_agree(name: &str) {
@@ -112,13 +54,13 @@ fn both_detectors_agree(name: &str) {
             "{what}: {}",
             dry.stderr
         );
-        let expected = analysed(recorded.path(), 1);
+        let expected = analysed(recorded.path(), 0, 1);
         assert!(expected.len() >= 4, "{what}: {expected:?}");
 
         let guided = job.clone().tuned(recorded.path()).user_space_copies().run();
         guided.expect_success(&what);
         assert_eq!(
-            saved(recorded.path()),
+            saved(recorded.path(), 0),
             expected,
             "{what}, from the recording"
         );
@@ -126,8 +68,8 @@ fn both_detectors_agree(name: &str) {
         let empty = private_dir();
         let detected = job.clone().tuned(empty.path()).user_space_copies().run();
         detected.expect_success(&what);
-        let found = saved(empty.path());
-        let often = analysed(recorded.path(), 3);
+        let found = saved(empty.path(), 0);
+        let often = analysed(recorded.path(), 0, 3);
         assert!(
             often.is_subset(&found) && found.is_subset(&expected),
             "{what}, detected: {found:?}\nrecorded: {expected:?}"
@@ -242,15 +184,6 @@ fn a_recording_that_does_not_fit() {
             .count();
         assert_eq!(damaged, 1, "{}", refused.stderr);
     }
-}
-
-fn graph_file(dir: &Path) -> PathBuf {
-    std::fs::read_dir(dir)
-        .expect("the directory is there")
-        .flatten()
-        .map(|entry| entry.path())
-        .find(|path| path.to_string_lossy().ends_with(".graph.json"))
-        .expect("a flowgraph was recorded")
 }
 
 #[test]

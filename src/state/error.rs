@@ -37,12 +37,10 @@ pub enum Refusal {
         /// The parts of the key that differ.
         differs: Vec<&'static str>,
     },
-    /// There is no state for this key, but one of the same program and number of ranks that is out of date.
+    /// There is nothing for this key, but something of the same program and number of ranks that is out of date.
     Stale {
-        /// The newest such file.
-        path: PathBuf,
-        /// What is in it.
-        what: &'static str,
+        /// What there is, and the newest file that holds it.
+        files: Vec<(&'static str, PathBuf)>,
         /// The parts of the key that differ.
         differs: Vec<&'static str>,
     },
@@ -60,6 +58,23 @@ impl Refusal {
     /// (see [`super::speaks_for_shard`]). Only one moves a damaged file aside.
     pub fn is_shared(&self) -> bool {
         !matches!(self, Refusal::Damaged { aside: Some(_), .. })
+    }
+
+    /// One refusal for both, where both files are out of date for the reasons of this one; else `later` comes back.
+    pub fn join(&mut self, later: Refusal) -> Option<Refusal> {
+        match (self, later) {
+            (
+                Refusal::Stale { files, differs },
+                Refusal::Stale {
+                    files: more,
+                    differs: reasons,
+                },
+            ) if reasons.iter().all(|reason| differs.contains(reason)) => {
+                files.extend(more);
+                None
+            }
+            (_, later) => Some(later),
+        }
     }
 }
 
@@ -100,16 +115,18 @@ impl fmt::Display for Refusal {
                 path.display(),
                 differs.join(", ")
             ),
-            Refusal::Stale {
-                path,
-                what,
-                differs,
-            } => write!(
-                f,
-                "the {what} in {} was learnt with another {}: it is not used, and this job learns anew",
-                path.display(),
-                differs.join(", ")
-            ),
+            Refusal::Stale { files, differs } => {
+                let files: Vec<String> = files
+                    .iter()
+                    .map(|(what, path)| format!("{what} in {}", path.display()))
+                    .collect();
+                write!(
+                    f,
+                    "what was learnt with another {} is not used ({}): this job learns anew; delete it if no other job needs it",
+                    differs.join(", "),
+                    files.join("; ")
+                )
+            }
             Refusal::Unreadable { path, source } => write!(
                 f,
                 "state file {} cannot be read ({source}); check its permissions or set another COPYTUNE_DIR",

@@ -39,6 +39,8 @@ pub struct RankState {
     pub saved_at: u64,
     /// The latest run reached MPI_Finalize; false when it ended otherwise.
     pub finished: bool,
+    /// The latest run had a recorded flowgraph that did not fit it.
+    pub unfit: bool,
     /// Time from MPI_Init to MPI_Finalize, in seconds.
     #[serde(with = "nan_as_null")]
     pub seconds: f64,

@@ -139,8 +139,7 @@ pub fn load_graphs_from(path: &Path, key: &Key, rank: u32) -> Result<Option<Grap
             return Ok(shards.find(|shard| shard.ranks.contains_key(&rank)));
         }
         differs = Some(Refusal::Stale {
-            path: path.to_owned(),
-            what: GraphShard::CONTENT,
+            files: vec![(GraphShard::CONTENT, path.to_owned())],
             differs: wanted.differences(&group.key),
         });
     }

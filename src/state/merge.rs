@@ -27,6 +27,7 @@ pub(super) fn merge(known: RankState, mut run: RankState) -> RankState {
         runs: known.runs.saturating_add(run.runs),
         saved_at: known.saved_at.max(run.saved_at),
         finished: run.finished,
+        unfit: run.unfit,
         seconds: sum(known.seconds, run.seconds),
         copied: known.copied,
         latest: run.copied,

@@ -198,8 +198,7 @@ impl<'a, T: Content> ShardPlace<'a, T> {
         let differs = self.key.differences(other.key());
         // A copy under another name is no other state.
         (!differs.is_empty()).then_some(Refusal::Stale {
-            path,
-            what: T::CONTENT,
+            files: vec![(T::CONTENT, path)],
             differs,
         })
     }

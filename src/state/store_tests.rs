@@ -154,8 +154,9 @@ fn a_state_under_another_keys_name_is_refused() {
         .join(format!("{}.json", shard_name::<Shard>(&other.stem(), 0)));
     // Out of date, and said so, until there is a state for this key.
     match load(dir.path(), &key(), 5) {
-        Err(Refusal::Stale { path, differs, .. }) => {
-            assert_eq!((path, &differs[..]), (theirs.clone(), &["CPU"][..]));
+        Err(Refusal::Stale { files, differs }) => {
+            assert_eq!(files, [("state", theirs.clone())]);
+            assert_eq!(differs, ["CPU"]);
         }
         unexpected => panic!("{unexpected:?}"),
     }

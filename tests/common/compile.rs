@@ -47,8 +47,14 @@ pub fn plain(source: &str) -> PathBuf {
     build(source, "plain", gcc, Kind::Program)
 }
 
+/// Compiles a C program or shared object that calls MPI into `output`, with a build id of its own.
+pub fn rebuilt(library: Library, source: &str, kind: Kind, build_id: &str, output: &Path) {
+    let compiler = library.command("mpicc");
+    let option = format!("-Wl,--build-id=0x{build_id}");
+    compile(source, &compiler, kind, &[&option], output);
+}
+
 fn build(source: &str, flavour: &str, compiler: PathBuf, kind: Kind) -> PathBuf {
-    let path = sources().join(source);
     let extension = if kind == Kind::Shared { "so" } else { "exe" };
     let output = scratch().join(format!("{source}.{flavour}.{extension}"));
     let lock = File::create(output.with_extension("lock")).expect("the lock file can be made");
@@ -57,7 +63,13 @@ fn build(source: &str, flavour: &str, compiler: PathBuf, kind: Kind) -> PathBuf 
         return output;
     }
     let unfinished = output.with_extension("new");
-    let mut command = Command::new(&compiler);
+    compile(source, &compiler, kind, &[], &unfinished);
+    std::fs::rename(&unfinished, &output).expect("the program can be renamed");
+    output
+}
+
+fn compile(source: &str, compiler: &Path, kind: Kind, options: &[&str], output: &Path) {
+    let mut command = Command::new(compiler);
     if source.ends_with(".F90") {
         // Old Fortran code passes any type to mpif.h's calls; the checksums rely on wrapping integers.
         command.args([
@@ -86,7 +98,8 @@ fn build(source: &str, flavour: &str, compiler: PathBuf, kind: Kind) -> PathBuf 
     if kind == Kind::Shared {
         command.args(["-shared", "-fPIC"]);
     }
-    command.arg("-o").arg(&unfinished).arg(&path).arg("-ldl");
+    command.args(options).arg("-o").arg(output);
+    command.arg(sources().join(source)).arg("-ldl");
     let result = command.output().expect("the compiler can be started");
     assert!(
         result.status.success(),
@@ -94,8 +107,6 @@ fn build(source: &str, flavour: &str, compiler: PathBuf, kind: Kind) -> PathBuf 
         compiler.display(),
         String::from_utf8_lossy(&result.stderr)
     );
-    std::fs::rename(&unfinished, &output).expect("the program can be renamed");
-    output
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {

@@ -6,6 +6,7 @@
 
 pub mod compare;
 pub mod compile;
+pub mod flowgraphs;
 pub mod job;
 
 use std::path::{Path, PathBuf};

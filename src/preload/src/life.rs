@@ -12,7 +12,6 @@ use copytune_core::engine::{Config, Engine, Mode};
 use copytune_core::options::{self, Log, Options};
 use copytune_core::recording;
 use copytune_core::routines::{self, Features, Mask};
-use copytune_core::state;
 use copytune_core::state::format::Module;
 use copytune_core::state::graph::Graph;
 use copytune_core::tuner::{Settings, strategy};
@@ -263,9 +262,13 @@ pub fn finalised() {
         && !is_live()
         && job.place.0 == 0
         && log::enabled(Level::Summary)
-        && let Ok(Some(line)) = catch_unwind(AssertUnwindSafe(|| job.memory.summary()))
+        && let Ok(lines) = catch_unwind(AssertUnwindSafe(|| {
+            [job.memory.summary_of_misfits(), job.memory.summary()]
+        }))
     {
-        log::say(Level::Summary, format_args!("{line}"));
+        for line in lines.iter().flatten() {
+            log::say(Level::Summary, format_args!("{line}"));
+        }
     }
 }
 
@@ -296,13 +299,12 @@ pub fn checkpoint(session: &Session) {
     }
 }
 
-/// The recorded flowgraph does not fit the program, and intervals are detected instead. Said once, by the ranks that
-/// speak for others.
+/// The recorded flowgraph does not fit the program, and intervals are detected instead. Rank 0 says so at once; of
+/// other ranks it tells at the end.
 pub fn misfit(calls: u64, misfits: u64) {
-    static SAID: AtomicBool = AtomicBool::new(false);
     if let Some(job) = JOB.get()
-        && state::speaks_for_shard(job.place.0)
-        && !SAID.swap(true, Ordering::Relaxed)
+        && job.memory.misfit()
+        && job.place.0 == 0
     {
         log::say(
             Level::Summary,

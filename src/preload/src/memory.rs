@@ -28,6 +28,8 @@ pub struct Memory {
     saves: bool,
     /// Whether it has been added.
     is_saved: AtomicBool,
+    /// Whether a recorded flowgraph was given up in this run.
+    unfit: AtomicBool,
     /// In a dry run, where its flowgraphs go.
     recording: Option<Recording>,
 }
@@ -36,6 +38,13 @@ fn seconds_since_epoch() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |time| time.as_secs())
+}
+
+/// Says why a file is not used: once for all ranks that meet it alike.
+fn tell(refusal: &Refusal, rank: u32) {
+    if !refusal.is_shared() || state::speaks_for_shard(rank) {
+        log::say(Level::Summary, format_args!("{refusal}"));
+    }
 }
 
 impl Memory {
@@ -51,12 +60,14 @@ impl Memory {
             began_at: seconds_since_epoch(),
             saves: options.routine.is_none() && options.mode != Mode::DryRun,
             is_saved: AtomicBool::new(false),
+            unfit: AtomicBool::new(false),
             recording: None,
         };
         if options.mode == Mode::DryRun {
             memory.record_graphs(rank);
         }
         let uses = matches!(options.mode, Mode::Tune | Mode::Replay) && options.routine.is_none();
+        let mut refused = None;
         if let (true, Some(dir)) = (uses, &memory.dir) {
             match state::load(dir, &memory.key, rank) {
                 Ok(Some(known)) => memory.knowledge = record::knowledge(&known),
@@ -73,14 +84,23 @@ impl Memory {
                     // has another name.
                     memory.saves &=
                         matches!(refusal, Refusal::Damaged { .. } | Refusal::Stale { .. });
-                    if rank == 0 || !refusal.is_shared() || state::speaks_for_shard(rank) {
-                        log::say(Level::Summary, format_args!("{refusal}"));
-                    }
+                    refused = Some(refusal);
                 }
             }
         }
-        if matches!(options.mode, Mode::Tune | Mode::Profile) && options.routine.is_none() {
-            memory.find_graphs(&options.intervals, rank);
+        let detects = matches!(options.mode, Mode::Tune | Mode::Profile);
+        let graphs = if detects && options.routine.is_none() {
+            memory.find_graphs(&options.intervals, rank)
+        } else {
+            None
+        };
+        // After a rebuild, state and flowgraph are out of date for one reason: one line.
+        let other = match &mut refused {
+            Some(refused) => graphs.and_then(|graphs| refused.join(graphs)),
+            None => graphs,
+        };
+        for refusal in refused.iter().chain(&other) {
+            tell(refusal, rank);
         }
         memory
     }
@@ -99,32 +119,33 @@ impl Memory {
         }
     }
 
-    /// Looks for flowgraphs that a dry run recorded. What cannot be used is reported in one line.
-    fn find_graphs(&mut self, intervals: &Intervals, rank: u32) {
+    /// Looks for flowgraphs that a dry run recorded. Returns why there is one that cannot be used.
+    fn find_graphs(&mut self, intervals: &Intervals, rank: u32) -> Option<Refusal> {
         let found = match (intervals, &self.dir) {
-            (Intervals::Detected, _) | (Intervals::Found, None) => return,
+            (Intervals::Detected, _) | (Intervals::Found, None) => return None,
             (Intervals::Found, Some(dir)) => state::load_graphs(dir, &self.key, rank),
             (Intervals::Recorded(path), _) => state::load_graphs_from(path, &self.key, rank),
         };
-        let problem = match found {
+        match found {
             Ok(Some(shard)) => {
                 self.knowledge.recordings = recording::recordings(&shard, rank);
-                return;
+                None
             }
-            Ok(None) => match intervals {
-                Intervals::Recorded(path) => {
-                    format!(
-                        "no flowgraph of rank {rank} in {}: loops are detected",
-                        path.display()
-                    )
+            Ok(None) => {
+                if let (Intervals::Recorded(path), true) =
+                    (intervals, state::speaks_for_shard(rank))
+                {
+                    log::say(
+                        Level::Summary,
+                        format_args!(
+                            "no flowgraph of rank {rank} in {}: loops are detected; name the file of this job's dry run",
+                            path.display()
+                        ),
+                    );
                 }
-                _ => return,
-            },
-            Err(refusal) if rank == 0 || !refusal.is_shared() => refusal.to_string(),
-            Err(_) => String::new(),
-        };
-        if rank == 0 || (state::speaks_for_shard(rank) && !problem.is_empty()) {
-            log::say(Level::Summary, format_args!("{problem}"));
+                None
+            }
+            Err(refusal) => Some(refusal),
         }
     }
 
@@ -160,14 +181,23 @@ impl Memory {
         self.knowledge.clone()
     }
 
+    /// A recorded flowgraph does not fit this run. True the first time.
+    pub fn misfit(&self) -> bool {
+        !self.unfit.swap(true, Ordering::Relaxed)
+    }
+
     /// A record for the end of this run.
     pub fn record(&self, rate: f64, finished: bool) -> Record {
-        Record::new(
+        let mut record = Record::new(
             rate,
             seconds_since_epoch(),
             self.began.elapsed().as_secs_f64(),
             finished,
-        )
+        );
+        if self.unfit.load(Ordering::Relaxed) {
+            record.mark_unfit();
+        }
+        record
     }
 
     /// Saves the record; a failure is one line.
@@ -205,6 +235,26 @@ impl Memory {
         let ranks = state::shard_of(self.dir.as_deref()?, &self.key, 0);
         let of_this_run = ranks.values().filter(|rank| rank.saved_at >= self.began_at);
         Some(report::summary_line(&self.key, of_this_run))
+    }
+
+    /// Rank 0's line about the ranks of its file whose recorded flowgraphs did not fit this run, unless its own did
+    /// not, which it has told at once.
+    pub fn summary_of_misfits(&self) -> Option<String> {
+        if self.unfit.load(Ordering::Relaxed) || !self.is_saved.load(Ordering::Relaxed) {
+            return None;
+        }
+        let ranks = state::shard_of(self.dir.as_deref()?, &self.key, 0);
+        let unfit: Vec<String> = ranks
+            .iter()
+            .filter(|(_, state)| state.unfit && state.saved_at >= self.began_at)
+            .map(|(rank, _)| rank.to_string())
+            .collect();
+        (!unfit.is_empty()).then(|| {
+            format!(
+                "the recorded flowgraphs of these ranks did not fit this run: {}; loops were detected instead; record them again with COPYTUNE_MODE=dry-run",
+                unfit.join(", ")
+            )
+        })
     }
 
     fn summary_of_graphs(&self) -> Option<String> {
