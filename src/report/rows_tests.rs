@@ -27,6 +27,7 @@ fn rank(gain: f64, phase: Phase) -> RankState {
         runs: 2,
         saved_at: 50,
         finished: true,
+        unfit: false,
         seconds: 9.0,
         copied: Copied {
             user: 1 << 20,
