@@ -6,7 +6,9 @@ use crate::routines::{self, DEFAULT};
 use crate::site::{self, Signature};
 use crate::state::RankState;
 use crate::state::format::{self, Copied, Gain, Language, Measure, Module, Site, Stop};
-use crate::tuner::{Phase, guard::Finding};
+use crate::tuner::guard::Finding;
+use crate::tuner::history::{History, Point};
+use crate::tuner::{self, Phase, Tuner};
 use hashbrown::HashMap;
 
 /// What a rank's state tells an engine.
@@ -29,10 +31,15 @@ pub fn knowledge(state: &RankState) -> Knowledge {
                 }
             }
         }
-        let tuner = interval
-            .tuner
-            .as_ref()
-            .and_then(|saved| serde_json::from_value(saved.clone()).ok());
+        let tuner = interval.tuner.as_ref().and_then(|saved| {
+            let mut tuner: tuner::Saved = serde_json::from_value(saved.clone()).ok()?;
+            tuner.history = interval
+                .history
+                .as_ref()
+                .map(history_of)
+                .unwrap_or_default();
+            Some(tuner)
+        });
         let variables: Option<Vec<(u64, Vec<String>)>> = interval
             .variables
             .iter()
@@ -258,6 +265,10 @@ impl Record {
             Some(tuner) => tuner.classes().iter().map(|class| class.executions).sum(),
             None => 0,
         };
+        let mut saved = interval.tuner.as_ref().map(Tuner::save);
+        let history = saved
+            .as_mut()
+            .map(|tuner| std::mem::take(&mut tuner.history));
         format::Interval {
             nodes,
             stops,
@@ -275,10 +286,10 @@ impl Record {
             chosen,
             reason: reason(engine, id, interval),
             variables,
-            tuner: interval
-                .tuner
-                .as_ref()
-                .and_then(|tuner| serde_json::to_value(tuner.save()).ok()),
+            tuner: saved.and_then(|tuner| serde_json::to_value(tuner).ok()),
+            history: history
+                .filter(|history| !history.is_empty())
+                .map(|history| plain_history(&history)),
             ..format::Interval::default()
         }
     }
@@ -294,17 +305,44 @@ fn routine_name(routine: routines::RoutineId) -> String {
 }
 
 fn phase(interval: &Interval) -> format::Phase {
-    match (
-        interval.stage,
-        interval.tuner.as_ref().map(|tuner| tuner.phase()),
-    ) {
-        (Stage::Tuning, Some(Phase::Baseline)) => format::Phase::Baseline,
-        (Stage::Tuning, Some(Phase::Quench)) => format::Phase::Quench,
-        (Stage::Tuning, Some(Phase::Guard)) => format::Phase::Guard,
-        (Stage::Tuning, Some(Phase::Adopted)) => format::Phase::Adopted,
+    match (interval.stage, &interval.tuner) {
+        (Stage::Tuning, Some(tuner)) => plain_phase(tuner.phase()),
         (Stage::Watching | Stage::Profiled, _) => format::Phase::Baseline,
         _ => format::Phase::Rejected,
     }
+}
+
+fn plain_phase(phase: Phase) -> format::Phase {
+    match phase {
+        Phase::Baseline => format::Phase::Baseline,
+        Phase::Quench => format::Phase::Quench,
+        Phase::Guard => format::Phase::Guard,
+        Phase::Adopted => format::Phase::Adopted,
+        Phase::Rejected => format::Phase::Rejected,
+    }
+}
+
+fn plain_history(history: &History) -> format::History {
+    let points = history.points().iter();
+    format::History {
+        stride: history.stride(),
+        ..points
+            .map(|point| (point.cost, point.best, plain_phase(point.phase)))
+            .collect()
+    }
+}
+
+/// Phases that are not explored count as quenching: only a file that was changed has them.
+fn history_of(history: &format::History) -> History {
+    let points = history.points().map(|(cost, best, phase)| Point {
+        cost,
+        best,
+        phase: match phase {
+            format::Phase::Guard => Phase::Guard,
+            _ => Phase::Quench,
+        },
+    });
+    History::new(history.stride, points.collect())
 }
 
 /// Why an interval has no adopted selection, in a few words; empty where it has one.

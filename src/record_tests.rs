@@ -184,3 +184,44 @@ fn what_was_learnt_is_found_whatever_the_numbers_of_the_nodes() {
         assert_eq!(tuned.count(), 1, "recording: {begins}");
     }
 }
+
+#[test]
+fn a_search_goes_on_with_its_history() {
+    let evaluations = |state: &RankState| -> Vec<u64> {
+        let histories = state.intervals.iter().filter_map(|i| i.history.as_ref());
+        histories
+            .map(|history| {
+                assert!(history.is_consistent());
+                u64::from(history.stride) * history.costs.len() as u64
+            })
+            .collect()
+    };
+    let mut first = Thread::new(Mode::Tune, Knowledge::default());
+    (0..40).for_each(|_| first.call(16));
+    let state = first.saved();
+    let before = evaluations(&state);
+    assert!(before.iter().any(|&number| number > 10), "{before:?}");
+    assert!(
+        !state.intervals[0]
+            .tuner
+            .as_ref()
+            .unwrap()
+            .to_string()
+            .contains("history")
+    );
+    let mut second = Thread::new(Mode::Tune, knowledge(&state));
+    (0..40).for_each(|_| second.call(16));
+    let after = evaluations(&second.saved());
+    assert_eq!(before.len(), after.len());
+    let sum = |numbers: &[u64]| numbers.iter().sum::<u64>();
+    assert!(sum(&after) > sum(&before) + 10, "{before:?} {after:?}");
+    // What an earlier version saved has none, and is taken up all the same.
+    let mut old = state;
+    old.intervals
+        .iter_mut()
+        .for_each(|interval| interval.history = None);
+    let mut third = Thread::new(Mode::Tune, knowledge(&old));
+    (0..40).for_each(|_| third.call(16));
+    let anew = evaluations(&third.saved());
+    assert!(sum(&anew) > 10 && sum(&anew) < sum(&after), "{anew:?}");
+}

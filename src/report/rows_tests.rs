@@ -14,7 +14,7 @@ fn measure(mean: f64) -> Measure {
 }
 
 /// A loop of a send and a receive that `rank` gained `gain` on, and a barrier outside.
-fn rank(gain: f64, phase: Phase) -> RankState {
+pub(in crate::report) fn rank(gain: f64, phase: Phase) -> RankState {
     let site = |offset, call: &str, bytes, executions| Site {
         offset,
         call: call.into(),
@@ -70,11 +70,12 @@ fn rank(gain: f64, phase: Phase) -> RankState {
             },
             variables: vec![Variable::default()],
             tuner: None,
+            history: None,
         }],
     }
 }
 
-fn state(ranks: Vec<RankState>) -> State {
+pub(in crate::report) fn state(ranks: Vec<RankState>) -> State {
     State {
         key: key(),
         ranks: (0..).zip(ranks).collect::<BTreeMap<_, _>>(),
@@ -82,7 +83,7 @@ fn state(ranks: Vec<RankState>) -> State {
     }
 }
 
-fn report(state: &State, rank: Option<u32>, all: bool) -> Report {
+pub(in crate::report) fn report(state: &State, rank: Option<u32>, all: bool) -> Report {
     Report::new(state, rank, all, &mut Symbols::new()).unwrap()
 }
 

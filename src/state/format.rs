@@ -208,6 +208,64 @@ pub struct Variable {
 /// [`Interval::reason`] of an interval that a run timed without leave to tune it.
 pub const MEASURED_ONLY: &str = "measured only";
 
+/// How the search for an interval's configuration went: points in the order of the executions, evenly spaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct History {
+    /// Evaluated executions that one point stands for.
+    pub stride: u32,
+    /// Per point the mean time of these, in thousandths of the default's time.
+    pub costs: Vec<u16>,
+    /// Per point the estimated time with the best configuration known by then, in the same unit.
+    pub bests: Vec<u16>,
+    /// Phases and how many points each lasted.
+    pub phases: Vec<(Phase, u32)>,
+}
+
+impl History {
+    /// Most points that are believed.
+    pub const MOST: usize = 4096;
+
+    /// Whether there is one cost, best and phase for each point, and not too many.
+    pub fn is_consistent(&self) -> bool {
+        let phases = self.phases.iter().map(|(_, points)| u64::from(*points));
+        self.stride > 0
+            && self.costs.len() == self.bests.len()
+            && self.costs.len() <= Self::MOST
+            && phases.sum::<u64>() == self.costs.len() as u64
+    }
+
+    /// The points: cost, best, phase.
+    pub fn points(&self) -> impl Iterator<Item = (u16, u16, Phase)> {
+        let phases = self.phases.iter();
+        let phases =
+            phases.flat_map(|&(phase, points)| std::iter::repeat_n(phase, points as usize));
+        let costs = self.costs.iter().zip(&self.bests);
+        costs
+            .zip(phases)
+            .map(|((&cost, &best), phase)| (cost, best, phase))
+    }
+}
+
+impl FromIterator<(u16, u16, Phase)> for History {
+    /// With a stride of 1.
+    fn from_iter<T: IntoIterator<Item = (u16, u16, Phase)>>(points: T) -> Self {
+        let mut history = Self {
+            stride: 1,
+            ..Self::default()
+        };
+        for (cost, best, phase) in points {
+            history.costs.push(cost);
+            history.bests.push(best);
+            match history.phases.last_mut() {
+                Some((last, number)) if *last == phase => *number += 1,
+                _ => history.phases.push((phase, 1)),
+            }
+        }
+        history
+    }
+}
+
 /// An interval: the unit that is timed and tuned.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -243,6 +301,9 @@ pub struct Interval {
     pub variables: Vec<Variable>,
     /// The tuner, as it saves itself.
     pub tuner: Option<Value>,
+    /// How its search went; copytune up to 0.1.0 did not save it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<History>,
 }
 
 impl Interval {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::format::{Interval, Phase, RankState, Site, Stop};
+use super::format::{History, Interval, Phase, RankState, Site, Stop};
 
 /// Most sites that one rank keeps. A program whose message sizes differ in every run would let the state grow
 /// without end; those used last and most stay.
@@ -58,6 +58,7 @@ pub(super) fn is_consistent(state: &RankState) -> bool {
                 .variables
                 .iter()
                 .all(|v| (v.node as usize) < interval.nodes.len())
+            && interval.history.as_ref().is_none_or(History::is_consistent)
     })
 }
 

@@ -19,6 +19,7 @@ pub mod drift;
 pub mod elite;
 pub mod guard;
 pub mod halving;
+pub mod history;
 pub mod memory;
 pub mod metropolis;
 pub mod model;
@@ -34,6 +35,7 @@ use crate::tuner::class::{Class, Classes};
 use crate::tuner::configuration::Configuration;
 use crate::tuner::drift::Drift;
 use crate::tuner::guard::{Finding, Guard, Outcome};
+use crate::tuner::history::History;
 use crate::tuner::search::Search;
 use crate::tuner::strategy::{Strategy, Verdict};
 use serde::{Deserialize, Serialize};
@@ -127,6 +129,7 @@ pub struct Tuner {
     guard: Option<Guard>,
     drift: Drift,
     outcome: Option<Outcome>,
+    history: History,
     /// Whether the first execution, which is not counted, has passed.
     started: bool,
     /// Whether the baseline being collected leads straight to the guard, with the winner known.
@@ -152,6 +155,7 @@ impl Tuner {
             guard: None,
             drift: Drift::default(),
             outcome: None,
+            history: History::with_room(),
             started: false,
             reguard: false,
             ticks: 0,
@@ -200,6 +204,11 @@ impl Tuner {
     /// The classes of executions met, each with its default cost and its own best.
     pub fn classes(&self) -> &[Class] {
         self.classes.entries()
+    }
+
+    /// How the search went.
+    pub fn history(&self) -> &History {
+        &self.history
     }
 
     /// The number of choices of each variable.
@@ -274,6 +283,9 @@ impl Tuner {
         } = &mut self.search;
         let (cost, prediction) = model.learn(candidate, sample.cost * scale, own);
         let (estimate, new_best) = elites.record(candidate, cost, prediction);
+        if self.history.add(sample.cost * scale) {
+            self.history.keep(elites.best().estimate(), Phase::Quench);
+        }
         self.classes.consider(class, candidate, cost, model.noise());
         let verdict = Verdict { estimate, new_best };
         if self.owed == 0 && self.settings.stretch == 0 {
@@ -376,6 +388,10 @@ impl Tuner {
             }
             return;
         };
+        if guard.winner_runs() && self.history.add(sample.cost / baseline) {
+            let best = self.search.elites.best().estimate();
+            self.history.keep(best, Phase::Guard);
+        }
         let decision = guard.observe(sample.cost / baseline, sample.cost, &mut self.search.random);
         match decision {
             Some(outcome) => self.settle(outcome),

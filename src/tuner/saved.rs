@@ -4,6 +4,7 @@ use crate::tuner::class::{Class, Classes};
 use crate::tuner::configuration::Configuration;
 use crate::tuner::drift::Drift;
 use crate::tuner::guard::{Guard, Outcome};
+use crate::tuner::history::History;
 use crate::tuner::model::Cell;
 use crate::tuner::search::{SavedSearch, Search};
 use crate::tuner::{Phase, Settings, Tuner};
@@ -45,6 +46,9 @@ pub struct Saved {
     pub outcome: Option<Outcome>,
     /// Classes of executions.
     pub classes: Vec<Class>,
+    /// How the search went; a file without it is believed all the same.
+    #[serde(default, skip_serializing_if = "History::is_empty")]
+    pub history: History,
     reguard: bool,
     search: SavedSearch,
     guard: Option<Guard>,
@@ -156,6 +160,7 @@ impl Tuner {
             winner: self.winner.clone(),
             outcome: self.outcome,
             classes: self.classes.entries().to_vec(),
+            history: self.history.clone(),
             reguard: self.reguard,
             search: self.search.save(),
             guard: self.guard.clone(),
@@ -184,6 +189,7 @@ impl Tuner {
             guard: saved.guard,
             drift: saved.drift,
             outcome: saved.outcome,
+            history: saved.history.resume(),
             started: false,
             reguard: saved.reguard,
             ticks: 0,

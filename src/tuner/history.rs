@@ -1,0 +1,190 @@
+//! How a search went: what the candidates cost, one after the other, and how good the best known was.
+//!
+//! For people to look at; no decision rests on it. Bounded: when all places are taken, neighbours are joined and
+//! each point stands for twice as many evaluations from then on, so that the whole search stays in view.
+
+use crate::tuner::Phase;
+use serde::{Deserialize, Serialize};
+
+/// Most points.
+pub const POINTS: usize = 256;
+
+/// Costs are kept in thousandths of the default's, at most 65.535 of it.
+pub const SCALE: f64 = 1000.0;
+
+/// Some consecutive evaluations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    /// Their mean cost, relative to the default's in their classes, times [`SCALE`].
+    pub cost: u16,
+    /// Estimated relative cost of the best configuration known at their end, times [`SCALE`].
+    pub best: u16,
+    /// The phase at their end: quench, or guard, of which only the winner's executions count here.
+    pub phase: Phase,
+}
+
+/// The evaluations of a search so far.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    /// Evaluations per point.
+    stride: u32,
+    points: Vec<Point>,
+    /// Sum and number of the costs since the last point.
+    sum: f64,
+    count: u32,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            stride: 1,
+            points: Vec::new(),
+            sum: 0.0,
+            count: 0,
+        }
+    }
+}
+
+impl History {
+    /// Nothing yet, with room for all points: adding allocates nothing.
+    pub fn with_room() -> Self {
+        Self::default().resume()
+    }
+
+    /// One of these points.
+    pub fn new(stride: u32, points: Vec<Point>) -> Self {
+        Self {
+            stride,
+            points,
+            ..Self::default()
+        }
+    }
+
+    /// Goes on with what was saved; what cannot be is forgotten.
+    pub fn resume(self) -> Self {
+        let sound = self.stride.is_power_of_two()
+            && self.points.len() <= POINTS
+            && self.sum.is_finite()
+            && self.count < self.stride;
+        let mut history = if sound { self } else { Self::default() };
+        history.points.reserve_exact(POINTS - history.points.len());
+        history
+    }
+
+    /// Evaluations per point, a power of two.
+    pub fn stride(&self) -> u32 {
+        self.stride
+    }
+
+    /// The points, the oldest first.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// Whether it has no points.
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
+    }
+
+    /// Adds an evaluation of this relative cost. Whether that makes a point: [`History::keep`] is then due.
+    #[inline]
+    pub fn add(&mut self, cost: f64) -> bool {
+        self.sum += cost;
+        self.count += 1;
+        self.count >= self.stride
+    }
+
+    /// Makes a point of the evaluations since the last one.
+    #[inline(never)]
+    pub fn keep(&mut self, best: f64, phase: Phase) {
+        if self.points.len() >= POINTS {
+            self.thin();
+            if self.count < self.stride {
+                return;
+            }
+        }
+        self.points.push(Point {
+            cost: thousandths(self.sum / f64::from(self.count.max(1))),
+            best: thousandths(best),
+            phase,
+        });
+        (self.sum, self.count) = (0.0, 0);
+    }
+
+    /// Joins neighbours. A stride of 2^31 would take 256 * 2^31 evaluations; there it stays.
+    #[cold]
+    fn thin(&mut self) {
+        let half = self.points.len() / 2;
+        for at in 0..half {
+            let (a, b) = (self.points[2 * at], self.points[2 * at + 1]);
+            self.points[at] = Point {
+                cost: a.cost.midpoint(b.cost),
+                ..b
+            };
+        }
+        self.points.truncate(half);
+        self.stride = self.stride.checked_mul(2).unwrap_or(self.stride);
+    }
+}
+
+/// A conversion from floating point saturates; what is no number becomes 0.
+#[inline]
+fn thousandths(cost: f64) -> u16 {
+    (cost * SCALE + 0.5) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(history: &mut History, cost: f64) {
+        if history.add(cost) {
+            history.keep(cost, Phase::Quench);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_search_of_any_length_stays_bounded_and_whole(evaluations in 0u32..20_000) {
+            let mut history = History::with_room();
+            let room = history.points.capacity();
+            for number in 0..evaluations {
+                // From 2 down to 1 over the whole search.
+                add(&mut history, 2.0 - f64::from(number) / f64::from(evaluations));
+            }
+            let points = history.points();
+            let covered = points.len() as u32 * history.stride();
+            proptest::prop_assert!(points.len() <= POINTS && history.points.capacity() == room);
+            proptest::prop_assert!(covered <= evaluations && evaluations - covered < history.stride());
+            proptest::prop_assert!(evaluations <= POINTS as u32 || points.len() >= POINTS / 2);
+            // Each point is the mean of its own evaluations.
+            for (at, point) in points.iter().enumerate() {
+                let middle = (at as f64 + 0.5) * f64::from(history.stride()) - 0.5;
+                let mean = 1000.0 * (2.0 - middle / f64::from(evaluations));
+                proptest::prop_assert!((f64::from(point.cost) - mean).abs() < 8.0, "{at}: {} {mean}", point.cost);
+            }
+        }
+    }
+
+    #[test]
+    fn odd_costs_and_odd_files_do_no_harm() {
+        let mut history = History::with_room();
+        for cost in [f64::NAN, f64::INFINITY, -1.0, 1e30, 0.9876] {
+            add(&mut history, cost);
+        }
+        let costs: Vec<u16> = history.points().iter().map(|point| point.cost).collect();
+        assert_eq!(costs, [0, u16::MAX, 0, u16::MAX, 988]);
+        let point = history.points()[4];
+        for (stride, points) in [(3, 1), (0, 1), (4, POINTS + 1)] {
+            let history = History::new(stride, vec![point; points]);
+            assert_eq!(history.resume(), History::default());
+        }
+        let mut full = History::new(1 << 31, vec![point; POINTS]).resume();
+        full.count = full.stride;
+        full.keep(1.0, Phase::Guard);
+        assert_eq!(
+            (full.stride(), full.points().len()),
+            (1 << 31, POINTS / 2 + 1)
+        );
+    }
+}
