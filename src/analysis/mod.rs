@@ -3,11 +3,12 @@
 mod boxes;
 mod dot;
 mod layers;
+mod learnt;
 mod svg;
 mod text;
 
 pub use dot::to_dot;
-pub use svg::{TooLarge, to_svg};
+pub use svg::{Drawing, Label, TooLarge, draw, hue, to_svg};
 pub use text::to_text;
 
 use serde::Serialize;

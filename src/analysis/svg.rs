@@ -42,9 +42,37 @@ impl fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// The fill of an interval's box: neighbours in number differ much in hue (steps of the golden angle).
+/// How an interval's box is marked in a drawing.
+#[derive(Debug, Clone)]
+pub struct Label {
+    /// Its name.
+    pub name: String,
+    /// Number of its colour.
+    pub colour: usize,
+    /// What a click on it leads to.
+    pub link: Option<String>,
+}
+
+/// A drawing without its frame.
+#[derive(Debug)]
+pub struct Drawing {
+    /// Its width.
+    pub width: f64,
+    /// Its height.
+    pub height: f64,
+    /// SVG elements. What a page's style may want to change has a class: `edge`, `back` (an edge back), `count`, `box`,
+    /// which has the hue as the property `--hue`, and `outside` for a box of calls in no loop.
+    pub content: String,
+}
+
+/// The hue of an interval, in degrees: neighbours in number differ much (steps of the golden angle).
+pub fn hue(interval: usize) -> f64 {
+    (interval as f64 * 137.508 + 100.0) % 360.0
+}
+
+/// The fill of an interval's box.
 pub(super) fn colour(interval: usize) -> String {
-    let hue = (interval as f64 * 137.508 + 100.0) % 360.0;
+    let hue = hue(interval);
     let channel = |offset: f64| {
         // HSL with saturation 0.65 and lightness 0.83 (CSS Color 4, 7.1).
         let k = (offset + hue / 30.0) % 12.0;
@@ -64,13 +92,47 @@ pub(super) fn colour(interval: usize) -> String {
 /// # Errors
 /// [`TooLarge`] when nobody could read it.
 pub fn to_svg(thread: &ThreadAnalysis, title: &str) -> Result<String, TooLarge> {
+    let drawing = draw(thread, &|number| {
+        let within = thread.intervals[number].within;
+        Label {
+            name: format!(
+                "I{number}{}",
+                within.map_or(String::new(), |l| format!(" in L{l}"))
+            ),
+            colour: number,
+            link: None,
+        }
+    })?;
+    let head = 28.0;
+    let width = drawing.width.max(title.chars().count() as f64 * 9.0);
+    let height = drawing.height + head;
+    Ok(format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"DejaVu Sans Mono, monospace\" font-size=\"10\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+         <text x=\"12\" y=\"20\" font-size=\"14\">{}</text>\n<g transform=\"translate(0 {head})\">\n{}</g>\n</svg>\n",
+        escape(title),
+        drawing.content
+    ))
+}
+
+/// The flowgraph as a drawing, its intervals marked as `label` says. It has an element with the id `tip`, so a page has
+/// room for one of them.
+///
+/// # Errors
+/// [`TooLarge`] when nobody could read it.
+pub fn draw(thread: &ThreadAnalysis, label: &dyn Fn(usize) -> Label) -> Result<Drawing, TooLarge> {
     let boxes = Boxes::new(thread);
     if boxes.groups.len() > MOST_BOXES {
         return Err(TooLarge {
             boxes: boxes.groups.len(),
         });
     }
-    let texts: Vec<Vec<String>> = boxes.groups.iter().map(|g| lines(thread, g)).collect();
+    let labels: Vec<Option<Label>> = (boxes.groups.iter())
+        .map(|group| group.interval.map(label))
+        .collect();
+    let texts: Vec<Vec<String>> = (boxes.groups.iter().zip(&labels))
+        .map(|(group, label)| lines(thread, group, label.as_ref()))
+        .collect();
     let sizes: Vec<(f64, f64)> = texts
         .iter()
         .map(|lines| {
@@ -83,15 +145,8 @@ pub fn to_svg(thread: &ThreadAnalysis, title: &str) -> Result<String, TooLarge> 
         .collect();
     let ends: Vec<(usize, usize)> = boxes.edges.iter().map(|&(a, b, _)| (a, b)).collect();
     let drawn = layout(&sizes, &ends);
-    let head = 28.0;
-    let width = (drawn.size.0 + 60.0).max(title.chars().count() as f64 * 9.0);
-    let height = drawn.size.1 + head;
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"DejaVu Sans Mono, monospace\" font-size=\"10\">\n\
-         <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"context-stroke\"/></marker></defs>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-         <text x=\"12\" y=\"20\" font-size=\"14\">{}</text>\n<g transform=\"translate(0 {head})\">\n",
-        escape(title)
+    let mut text = String::from(
+        "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"context-stroke\"/></marker></defs>\n",
     );
     let most = boxes
         .edges
@@ -102,7 +157,11 @@ pub fn to_svg(thread: &ThreadAnalysis, title: &str) -> Result<String, TooLarge> 
         .max(2);
     for (&(from, to, number), route) in boxes.edges.iter().zip(&drawn.routes) {
         let back = to <= from;
-        let stroke = if back { "#b03030" } else { "#606060" };
+        let (class, stroke) = if back {
+            (" back", "#b03030")
+        } else {
+            ("", "#606060")
+        };
         let thick = 0.8 + 2.2 * (number as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
         let (path, label) = match route[..] {
             [] => around(drawn.places[from], sizes[from]),
@@ -110,21 +169,32 @@ pub fn to_svg(thread: &ThreadAnalysis, title: &str) -> Result<String, TooLarge> 
         };
         let _ = writeln!(
             text,
-            "<path d=\"{path}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{thick:.1}\" marker-end=\"url(#tip)\"/>\n\
-             <text x=\"{:.1}\" y=\"{:.1}\" fill=\"{stroke}\" stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
+            "<path class=\"edge{class}\" d=\"{path}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{thick:.1}\" marker-end=\"url(#tip)\"/>\n\
+             <text class=\"count{class}\" x=\"{:.1}\" y=\"{:.1}\" fill=\"{stroke}\" stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
             label.0,
             label.1,
             count(number)
         );
     }
-    for (group, ((lines, &(x, y)), &(w, h))) in
-        (boxes.groups.iter()).zip(texts.iter().zip(&drawn.places).zip(&sizes))
+    for (label, ((lines, &(x, y)), &(w, h))) in
+        (labels.iter()).zip(texts.iter().zip(&drawn.places).zip(&sizes))
     {
-        let fill = group.interval.map_or("#eeeeee".to_owned(), colour);
+        let (class, hue, fill) = match label {
+            Some(label) => (
+                "box",
+                format!(" style=\"--hue:{:.0}\"", hue(label.colour)),
+                colour(label.colour),
+            ),
+            None => ("box outside", String::new(), "#eeeeee".to_owned()),
+        };
+        let link = label.as_ref().and_then(|label| label.link.as_ref());
+        if let Some(link) = link {
+            let _ = writeln!(text, "<a href=\"{}\">", escape(link));
+        }
         let left = x - w / 2.0;
         let _ = writeln!(
             text,
-            "<rect x=\"{left:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"5\" fill=\"{fill}\" stroke=\"#404040\"/>"
+            "<rect class=\"{class}\"{hue} x=\"{left:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" rx=\"5\" fill=\"{fill}\" stroke=\"#404040\"/>"
         );
         for (at, line) in (1..).zip(lines) {
             let weight = if at == 1 { " font-weight=\"bold\"" } else { "" };
@@ -136,23 +206,25 @@ pub fn to_svg(thread: &ThreadAnalysis, title: &str) -> Result<String, TooLarge> 
                 escape(line)
             );
         }
+        if link.is_some() {
+            text.push_str("</a>\n");
+        }
     }
-    text.push_str("</g>\n</svg>\n");
-    Ok(text)
+    Ok(Drawing {
+        width: drawn.size.0 + 60.0,
+        height: drawn.size.1,
+        content: text,
+    })
 }
 
 /// What is written in a box.
-fn lines(thread: &ThreadAnalysis, group: &Group) -> Vec<String> {
-    let head = match group
-        .interval
-        .map(|number| (number, &thread.intervals[number]))
-    {
+fn lines(thread: &ThreadAnalysis, group: &Group, label: Option<&Label>) -> Vec<String> {
+    let interval = group.interval.map(|number| &thread.intervals[number]);
+    let head = match interval.zip(label) {
         None => "in no loop".to_owned(),
-        Some((number, interval)) => format!(
-            "I{number}{}: {} times, {}",
-            interval
-                .within
-                .map_or(String::new(), |l| format!(" in L{l}")),
+        Some((interval, label)) => format!(
+            "{}: {} times, {}",
+            label.name,
             count(interval.executions),
             bytes(interval.bytes)
         ),

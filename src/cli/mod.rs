@@ -9,6 +9,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod output;
+mod states;
+
 /// How a subcommand ended. An error is printed as one line on stderr, and the exit status is 1.
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;
 
@@ -34,6 +37,7 @@ macro_rules! subcommands {
 
 subcommands! {
     Show => show,
+    Report => report,
     Analyze => analyze,
     Routines => routines,
     Bench => bench,

@@ -1,8 +1,11 @@
-//! What `copytune show` says of a state: rows over all ranks, as a table or as JSON, and the summary line.
+//! What `copytune show` and `copytune report` say of a state: rows over all ranks, as a table, as JSON or as a page,
+//! and the summary line.
 
 mod advice;
 mod decision;
 mod json;
+pub mod page;
+mod ranks;
 mod rows;
 mod symbols;
 mod table;
@@ -11,6 +14,7 @@ pub mod units;
 pub use advice::{advice, share_line, summary_line};
 pub use decision::{Decision, Tally};
 pub use json::to_json;
-pub use rows::{IntervalRow, Report, SiteRow};
+pub use ranks::{RankPart, RankRow};
+pub use rows::{IntervalRow, NodeRow, Report, SiteRow};
 pub use symbols::{Location, Symbols};
 pub use table::to_text;

@@ -8,6 +8,7 @@ use crate::state::format::{Copied, Gain, Interval, Language, Measure, RankState,
 use crate::state::{Key, SiteIdentity, State};
 
 use super::decision::{Decision, Tally};
+use super::ranks::{RankPart, RankRow};
 use super::symbols::{Location, Symbols};
 
 /// A state, made ready to be shown.
@@ -25,6 +26,8 @@ pub struct Report {
     pub runs: u64,
     /// When it was last saved, in seconds since the Unix epoch.
     pub saved_at: u64,
+    /// From MPI_Init to MPI_Finalize, all ranks and all runs together, in seconds; `None` where that is not known.
+    pub seconds: Option<f64>,
     /// Message bytes of all runs by the way they were copied.
     pub copied: Copied,
     /// Those of the latest run.
@@ -37,6 +40,8 @@ pub struct Report {
     pub sites: Vec<SiteRow>,
     /// The intervals, those with the longest total time first, intervals of one loop together.
     pub intervals: Vec<IntervalRow>,
+    /// What each rank says by itself.
+    pub by_rank: Vec<RankRow>,
 }
 
 /// A call site over all ranks.
@@ -73,6 +78,8 @@ pub struct IntervalRow {
     pub nodes: Vec<NodeRow>,
     /// Its stop addresses as indices into [`Report::sites`].
     pub stops: Vec<usize>,
+    /// How often each of them ended it, on all ranks.
+    pub stopped: Vec<u64>,
     /// Ranks that execute it.
     pub ranks: u32,
     /// Executions on all ranks.
@@ -94,6 +101,8 @@ pub struct IntervalRow {
     pub adopted: bool,
     /// Why nothing was adopted where nothing was and nothing is being learnt, each reason once.
     pub reasons: Vec<String>,
+    /// Each rank's part in it.
+    pub by_rank: Vec<RankPart>,
 }
 
 /// A node of an interval.
@@ -121,14 +130,16 @@ impl Report {
         let mut joined = Joined::default();
         let (mut copied, mut latest) = (Copied::default(), Copied::default());
         let mut tally = Tally::default();
-        for (_, rank_state) in &chosen {
+        for (number, rank_state) in &chosen {
             copied.add(&rank_state.copied);
             latest.add(&rank_state.latest);
             tally.add(rank_state);
-            joined.add(rank_state, all);
+            joined.add(*number, rank_state, all);
         }
         joined.complete_modules(&state.key);
         let (sites, intervals) = joined.rows(symbols);
+        let by_rank = chosen.iter().map(|(number, s)| RankRow::new(*number, s));
+        let by_rank: Vec<RankRow> = by_rank.collect();
         Some(Report {
             files: state
                 .files
@@ -143,12 +154,14 @@ impl Report {
                 .collect(),
             runs: chosen.iter().map(|(_, s)| s.runs).max().unwrap_or(0),
             saved_at: chosen.iter().map(|(_, s)| s.saved_at).max().unwrap_or(0),
+            seconds: total(by_rank.iter().map(|rank| rank.seconds)),
             copied,
             latest,
             tally,
             advice: super::advice(&latest, &state.key.mpi),
             sites,
             intervals,
+            by_rank,
             key: state.key.clone(),
         })
     }
@@ -173,11 +186,13 @@ struct JoinedInterval {
     nodes: Vec<usize>,
     target: Option<usize>,
     stops: Vec<usize>,
+    stopped: Vec<u64>,
     parts: Vec<Interval>,
+    ranks: Vec<RankPart>,
 }
 
 impl Joined {
-    fn add(&mut self, state: &RankState, all: bool) {
+    fn add(&mut self, rank: u32, state: &RankState, all: bool) {
         let is_shown =
             |used_at: u64, executions: u64| executions > 0 && (all || used_at >= state.saved_at);
         let index: Vec<usize> = state
@@ -200,15 +215,26 @@ impl Joined {
                     target: interval.target.as_ref().and_then(of),
                     nodes,
                     stops: Vec::new(),
+                    stopped: Vec::new(),
                     parts: Vec::new(),
+                    ranks: Vec::new(),
                 });
             }
             let joined = &mut self.intervals[place];
             joined.parts.push(interval.clone());
-            for stop in interval.stops.iter().filter_map(|s| of(&s.site)) {
-                if !joined.stops.contains(&stop) {
-                    joined.stops.push(stop);
-                }
+            joined.ranks.push(RankPart::new(rank, interval));
+            for stop in &interval.stops {
+                let Some(site) = of(&stop.site) else {
+                    continue;
+                };
+                let place = joined.stops.iter().position(|known| *known == site);
+                let place = place.unwrap_or_else(|| {
+                    joined.stops.push(site);
+                    joined.stopped.push(0);
+                    joined.stops.len() - 1
+                });
+                let count = &mut joined.stopped[place];
+                *count = count.saturating_add(stop.executions);
             }
         }
     }
@@ -267,7 +293,7 @@ impl Joined {
             .collect();
         let mut intervals: Vec<IntervalRow> = self
             .intervals
-            .iter()
+            .into_iter()
             .map(|interval| interval_row(interval, &new))
             .collect();
         number_loops(&mut intervals);
@@ -290,7 +316,7 @@ fn site_row(joined: &JoinedSite, symbols: &mut Symbols) -> SiteRow {
     }
 }
 
-fn interval_row(joined: &JoinedInterval, new: &[usize]) -> IntervalRow {
+fn interval_row(joined: JoinedInterval, new: &[usize]) -> IntervalRow {
     let parts = &joined.parts;
     let gains: Vec<(f64, Gain)> = parts
         .iter()
@@ -336,15 +362,12 @@ fn interval_row(joined: &JoinedInterval, new: &[usize]) -> IntervalRow {
             })
             .collect(),
         stops: joined.stops.iter().map(|site| new[*site]).collect(),
+        stopped: joined.stopped,
         ranks: parts.len() as u32,
         executions: parts
             .iter()
             .fold(0, |sum, p| sum.saturating_add(p.executions)),
-        seconds: parts
-            .iter()
-            .map(|p| p.seconds)
-            .filter(|s| s.is_finite() && *s > 0.0)
-            .reduce(|a, b| a + b),
+        seconds: total(joined.ranks.iter().map(|rank| rank.seconds)),
         default_seconds: time(|p| p.default),
         tuned_seconds: time(|p| p.tuned),
         gain,
@@ -354,7 +377,13 @@ fn interval_row(joined: &JoinedInterval, new: &[usize]) -> IntervalRow {
         decisions: frequencies(parts.iter().map(Decision::of)),
         adopted: parts.iter().all(Interval::adopted),
         reasons,
+        by_rank: joined.ranks,
     }
+}
+
+/// The sum of what is known; `None` when nothing is.
+fn total(seconds: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    seconds.flatten().reduce(|a, b| a + b)
 }
 
 /// Each value with how often it comes, the most frequent first; ties as they came.
@@ -414,4 +443,4 @@ fn number_loops(intervals: &mut [IntervalRow]) {
 
 #[cfg(test)]
 #[path = "rows_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -1,0 +1,123 @@
+//! A report as one page of HTML: complete in itself, without scripts, fonts, images or anything else from elsewhere.
+//!
+//! Everything that comes from a program or a file is text to the templates, which escape it. Numbers carry their exact
+//! value and their place in `copytune show --json` (`<data value=… data-at=…>`), so that what the page says can be checked.
+
+mod convergence;
+mod copies;
+mod flow;
+mod gains;
+mod head;
+mod intervals;
+mod names;
+mod numbers;
+mod ranks;
+mod time;
+
+pub use flow::{Flow, Source};
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::Report;
+use crate::plot;
+use names::Names;
+
+/// Intervals, call sites and ranks that are listed without `all`.
+const FIRST: usize = 100;
+
+/// What a page is made of.
+#[derive(Debug)]
+pub struct Page<'a> {
+    /// What was learnt.
+    pub report: &'a Report,
+    /// The flowgraph, where there is one.
+    pub flow: Option<Flow<'a>>,
+    /// Nothing is left out.
+    pub all: bool,
+    /// When it is made, in seconds since the Unix epoch.
+    pub now: u64,
+}
+
+/// A section: its place in the page, its name in the navigation, its heading and its content.
+struct Section {
+    id: &'static str,
+    heading: &'static str,
+    content: Markup,
+}
+
+impl Page<'_> {
+    /// The page as text.
+    pub fn to_html(&self) -> String {
+        let report = self.report;
+        let names = Names::new(report);
+        let listed = if self.all { usize::MAX } else { FIRST };
+        let sections: Vec<Section> = [
+            time::section(report, &names),
+            intervals::section(report, &names, listed),
+            gains::section(report, &names, listed),
+            flow::section(report, &names, self.flow.as_ref()),
+            convergence::section(report, &names, self.all),
+            copies::section(report, listed),
+            ranks::section(report, &names, listed),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let title = format!(
+            "{} on {} ranks: copytune",
+            report.key.executable, report.key.ranks
+        );
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    // Were there a way to have something loaded by a name in a state file, this would close it.
+                    meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
+                    title { (title) }
+                    style { (PreEscaped(plot::STYLE)) (PreEscaped(include_str!("style.css"))) }
+                }
+                body {
+                    a.skip href="#content" { "To the content" }
+                    (head::header(report))
+                    nav aria-label="Sections" {
+                        ul { @for section in &sections { li { a href={ "#" (section.id) } { (section.heading) } } } }
+                    }
+                    main id="content" {
+                        @for section in &sections {
+                            section id=(section.id) aria-labelledby={ (section.id) "-heading" } {
+                                h2 id={ (section.id) "-heading" } { (section.heading) }
+                                (section.content)
+                            }
+                        }
+                    }
+                    (head::footer(report, self.now))
+                }
+            }
+        };
+        plot::printable(page.into_string())
+    }
+}
+
+/// A plot with what it shows below it.
+fn figure(svg: Markup, caption: Markup) -> Markup {
+    html! {
+        figure {
+            div.scroll tabindex="0" role="group" aria-label="plot" { (svg) }
+            figcaption { (caption) }
+        }
+    }
+}
+
+/// A sentence about rows that are not listed.
+fn rest(all: usize, listed: usize, what: &str) -> Markup {
+    let hidden = all.saturating_sub(listed);
+    html! {
+        @if hidden > 0 { p.note { "… and " (hidden) " more " (what) " (" code { "--all" } " lists them)." } }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! What the page calls intervals and call sites.
+
+use std::path::Path;
+
+use maud::{Markup, html};
+
+use crate::analysis::hue;
+use crate::report::{IntervalRow, Report, SiteRow};
+
+/// The names of a report's intervals: the number of the loop as in `copytune show`, with a letter where a loop has several.
+#[derive(Debug)]
+pub(super) struct Names(Vec<String>);
+
+impl Names {
+    pub(super) fn new(report: &Report) -> Self {
+        let rows = &report.intervals;
+        let mut names: Vec<String> = Vec::with_capacity(rows.len());
+        let mut place = 0;
+        for (number, row) in rows.iter().enumerate() {
+            let same = |other: Option<&IntervalRow>| other.is_some_and(|o| o.r#loop == row.r#loop);
+            let follows = number > 0 && same(rows.get(number - 1));
+            place = if follows { place + 1 } else { 0 };
+            let letter = if follows || same(rows.get(number + 1)) {
+                letters(place)
+            } else {
+                String::new()
+            };
+            names.push(format!("{}{letter}", row.r#loop));
+        }
+        Self(names)
+    }
+
+    /// The name of the interval in that place.
+    pub(super) fn of(&self, interval: usize) -> &str {
+        self.0.get(interval).map_or("", |name| name)
+    }
+
+    /// The same as a link to its row, with its colour in the flowgraph.
+    pub(super) fn link(&self, interval: usize) -> Markup {
+        html! {
+            span.chip style=(format!("--hue:{:.0}", hue(interval))) aria-hidden="true" {}
+            a href={ "#interval-" (interval) } { (self.of(interval)) }
+        }
+    }
+
+    /// The name and the first call, for plots.
+    pub(super) fn long(&self, report: &Report, interval: usize) -> String {
+        let row = &report.intervals[interval];
+        let first = row.nodes.first().map(|node| &report.sites[node.site]);
+        let first = first.map_or(String::new(), |site| {
+            format!("{} {}", site.call, place(site))
+        });
+        format!("{}: {first}", self.of(interval))
+    }
+}
+
+/// a to z, aa, ab and so on.
+fn letters(place: usize) -> String {
+    let last = char::from(b'a' + (place % 26) as u8);
+    match place / 26 {
+        0 => last.to_string(),
+        more => format!("{}{last}", letters(more - 1)),
+    }
+}
+
+/// File and line of a call, else what is known of it.
+pub(super) fn place(site: &SiteRow) -> String {
+    let location = &site.location;
+    match (&location.file, location.line) {
+        (Some(file), Some(line)) => {
+            let name = Path::new(file).file_name().unwrap_or_default();
+            format!("{}:{line}", name.to_string_lossy())
+        }
+        _ => location.to_string(),
+    }
+}
+
+/// Function, file and line of a call; its whole path and address on request.
+pub(super) fn location(site: &SiteRow) -> Markup {
+    let location = &site.location;
+    let full = match (&location.file, location.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}, {}", location.address),
+        (Some(file), None) => format!("{file}, {}", location.address),
+        _ => format!("{} in {}", location.address, site.module),
+    };
+    html! {
+        span title=(full) {
+            @match &location.function {
+                Some(function) => code { (function) },
+                None => code { (location.address) },
+            }
+            @if location.file.is_some() { " " span.file { (place(site)) } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn letters_go_on_after_z() {
+        let names: Vec<String> = [0, 1, 25, 26, 27, 51, 52, 701, 702]
+            .map(super::letters)
+            .into();
+        assert_eq!(names, ["a", "b", "z", "aa", "ab", "az", "ba", "zz", "aaa"]);
+    }
+}

@@ -1,0 +1,84 @@
+//! What each rank says by itself, of the run and of an interval: the spread over ranks.
+
+use serde::Serialize;
+
+use crate::state::RankState;
+use crate::state::format::{Copied, Gain, History, Interval, Measure};
+
+use super::decision::{Decision, Tally};
+
+/// One rank.
+#[derive(Debug, Serialize)]
+pub struct RankRow {
+    /// Its number.
+    pub rank: u32,
+    /// Its runs.
+    pub runs: u64,
+    /// Whether its latest run reached MPI_Finalize.
+    pub finished: bool,
+    /// From MPI_Init to MPI_Finalize, all runs together, in seconds; `None` where that is not known.
+    pub seconds: Option<f64>,
+    /// Message bytes of the latest run by the way they were copied.
+    pub latest: Copied,
+    /// The intervals of the latest run by what has become of them.
+    pub tally: Tally,
+}
+
+/// One rank's part in an interval.
+#[derive(Debug, Serialize)]
+pub struct RankPart {
+    /// Its number.
+    pub rank: u32,
+    /// Executions.
+    pub executions: u64,
+    /// Time spent in it, in seconds; `None` when it was never timed.
+    pub seconds: Option<f64>,
+    /// Time of an execution with the default, in seconds.
+    pub default_seconds: Option<f64>,
+    /// The same with the chosen configuration.
+    pub tuned_seconds: Option<f64>,
+    /// What tuning gained, as a fraction of the default's time, with its 95 % interval.
+    pub gain: Option<Gain>,
+    /// What has become of it.
+    pub decision: Decision,
+    /// How its search went, for the page; the state file has it for scripts.
+    #[serde(skip)]
+    pub history: Option<History>,
+}
+
+impl RankRow {
+    pub(super) fn new(rank: u32, state: &RankState) -> Self {
+        let mut tally = Tally::default();
+        tally.add(state);
+        Self {
+            rank,
+            runs: state.runs,
+            finished: state.finished,
+            seconds: positive(state.seconds),
+            latest: state.latest,
+            tally,
+        }
+    }
+}
+
+impl RankPart {
+    pub(super) fn new(rank: u32, interval: &Interval) -> Self {
+        let known = |measure: Measure| {
+            Some(measure.mean).filter(|mean| measure.samples > 0 && mean.is_finite())
+        };
+        Self {
+            rank,
+            executions: interval.executions,
+            seconds: positive(interval.seconds),
+            default_seconds: known(interval.default),
+            tuned_seconds: known(interval.tuned),
+            gain: interval.gain.filter(|gain| gain.mean.is_finite()),
+            decision: Decision::of(interval),
+            history: interval.history.clone(),
+        }
+    }
+}
+
+fn positive(seconds: f64) -> Option<f64> {
+    Some(seconds).filter(|seconds| seconds.is_finite() && *seconds > 0.0)
+}
