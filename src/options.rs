@@ -435,7 +435,7 @@ fn one_of<T: Copy>(value: &OsStr, allowed: &[(&str, T)]) -> Option<T> {
 }
 
 /// A number of bytes with an optional suffix k, M or G (powers of 1024, either case, `B` or `iB` after it allowed).
-fn parse_bytes(text: &str) -> Option<usize> {
+pub fn parse_bytes(text: &str) -> Option<usize> {
     let text = text.trim().to_ascii_lowercase();
     let digits = text
         .find(|c: char| !c.is_ascii_digit())

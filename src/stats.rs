@@ -129,20 +129,30 @@ pub fn trimmed_mean_in_place(values: &mut [f64]) -> Option<f64> {
 /// `None` where either has fewer than two values.
 pub fn trimmed_welch(a: &mut [f64], b: &mut [f64], confidence: f64) -> Option<Interval> {
     let estimate = trimmed_mean_in_place(a)? - trimmed_mean_in_place(b)?;
-    let error = |values: &[f64]| {
-        let cut = (values.len() as f64 * TRIMMED) as usize;
-        let kept = (values.len() - 2 * cut) as f64;
-        let (low, high) = (*values.get(cut)?, *values.get(values.len() - 1 - cut)?);
-        let winsorised: Moments = values.iter().map(|value| value.clamp(low, high)).collect();
-        let squares = winsorised.variance()? * (values.len() - 1) as f64;
-        (kept > 1.0).then(|| (squares / (kept * (kept - 1.0)), kept))
-    };
-    let ((va, na), (vb, nb)) = (error(a)?, error(b)?);
+    let ((va, na), (vb, nb)) = (trimmed_error(a)?, trimmed_error(b)?);
     if va + vb == 0.0 {
         return Interval::around(estimate, 0.0);
     }
     let t = critical_t(satterthwaite(va, na, vb, nb), confidence)?;
     Interval::around(estimate, t * (va + vb).sqrt())
+}
+
+/// Squared error of the trimmed mean of sorted values, and how many are kept (Yuen 1974). `None` below two.
+fn trimmed_error(values: &[f64]) -> Option<(f64, f64)> {
+    let cut = (values.len() as f64 * TRIMMED) as usize;
+    let kept = (values.len() - 2 * cut) as f64;
+    let (low, high) = (*values.get(cut)?, *values.get(values.len() - 1 - cut)?);
+    let winsorised: Moments = values.iter().map(|value| value.clamp(low, high)).collect();
+    let squares = winsorised.variance()? * (values.len() - 1) as f64;
+    (kept > 1.0).then(|| (squares / (kept * (kept - 1.0)), kept))
+}
+
+/// Trimmed mean with its confidence interval (Tukey and McLaughlin 1963, Sankhya A 25, 331). Sorts.
+/// `None` below two values.
+pub fn trimmed_interval(values: &mut [f64], confidence: f64) -> Option<Interval> {
+    let estimate = trimmed_mean_in_place(values)?;
+    let (error, kept) = trimmed_error(values)?;
+    Interval::around(estimate, critical_t(kept - 1.0, confidence)? * error.sqrt())
 }
 
 /// Confidence interval of a mean. `None` below two values.
@@ -342,6 +352,18 @@ mod tests {
         // Wild values at either end say nothing.
         (a[9], a[8], b[0]) = (1e9, 1e6, -1e9);
         assert_eq!(trimmed_welch(&mut a, &mut b, 0.95), Some(interval));
+    }
+
+    /// 1 to 10 as above: squared error 42.5 / 30, 5 degrees of freedom; t(0.975; 5) = 2.571.
+    #[test]
+    fn trimmed_interval_golden_case() {
+        let mut values: Vec<f64> = (1..=10).map(f64::from).collect();
+        let interval = trimmed_interval(&mut values, 0.95).unwrap();
+        close(interval.estimate, 5.5, 1e-12);
+        close(interval.high - 5.5, 2.571 * (42.5f64 / 30.0).sqrt(), 1e-3);
+        (values[0], values[9]) = (-1e9, 1e9);
+        assert_eq!(trimmed_interval(&mut values, 0.95), Some(interval));
+        assert_eq!(trimmed_interval(&mut [1.0], 0.95), None);
     }
 
     /// Fewer than five values are not trimmed: Welch's interval.

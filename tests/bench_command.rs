@@ -40,6 +40,7 @@ fn an_unknown_benchmark_is_refused_with_those_that_exist() {
 fn the_help_lists_every_benchmark() {
     let output = copytune().arg("--help").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("\n  copy"), "{text}");
     for benchmark in copytune_core::bench::BENCHMARKS {
         assert!(text.contains(benchmark.name), "{text}");
     }
@@ -152,4 +153,120 @@ fn a_benchmark_runs_from_end_to_end() {
             "{run}"
         );
     }
+}
+
+/// Runs `bench copy` and checks that the command line is refused with a message that has `part` in it.
+fn refused_as_wrong_usage(arguments: &[&str], part: &str) {
+    let output = copytune().arg("copy").args(arguments).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+    assert!(text.contains(part), "{arguments:?}: {text}");
+}
+
+#[test]
+fn what_copy_cannot_measure_is_refused_with_what_it_can() {
+    refused_as_wrong_usage(&["--sizes", "1G"], "no size from 64 to 64M");
+    refused_as_wrong_usage(&["--states", "warm,hot"], "warm, cold, dirty, shared");
+    refused_as_wrong_usage(&["--alignments", "64/0"], "below 64");
+    refused_as_wrong_usage(&["--minutes=-1"], "from 0 to 1440");
+    let line = refusal(copytune().args(["copy", "--routines", "nothing*", "--seed", "1"]));
+    assert!(line.contains("copytune routines"), "{line}");
+    let line = refusal(copytune().args(["copy", "--svg", "/nowhere/plot.svg"]));
+    assert!(
+        line.contains("/nowhere/plot.svg cannot be written"),
+        "{line}"
+    );
+}
+
+#[test]
+fn copy_runs_from_end_to_end_without_mpi() {
+    let dir = private_dir();
+    let file = |name: &str| dir.path().join(name);
+    let output = copytune()
+        .args(["copy", "--quick", "--minutes", "0", "--seed", "7"])
+        .args([
+            "--sizes",
+            "4K,256",
+            "--alignments",
+            "0/0,alias",
+            "--routines",
+            "sse2,rep*",
+        ])
+        .args(["--json".as_ref(), file("json").as_os_str()])
+        .args(["--csv".as_ref(), file("csv").as_os_str()])
+        .args(["--svg".as_ref(), file("svg").as_os_str()])
+        .env("PATH", dir.path())
+        .env("COPYTUNE_CPU_MASK", "sse2")
+        .output()
+        .unwrap();
+    let (text, log) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{text}\n{log}");
+    assert!(log.contains("s left"), "{log}");
+    for part in [
+        "Resolution: ",
+        "--seed 7",
+        "trap: rep movsb",
+        "4K aliasing",
+        "target copy-gain.",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+
+    let read = |name: &str| std::fs::read_to_string(file(name)).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&read("json")).expect("it is JSON");
+    assert_eq!(
+        (&result["schema"], &result["benchmark"]),
+        (&1.into(), &"copy".into())
+    );
+    assert_eq!(result["data"]["seed"], 7);
+    let cells = result["data"]["summary"]["cells"].as_array().unwrap();
+    // One core leaves out the states that need two.
+    assert!([8, 16].contains(&cells.len()), "{}", cells.len());
+    for cell in cells {
+        let routines = cell["routines"].as_array().unwrap();
+        let names: Vec<&str> = routines
+            .iter()
+            .map(|routine| routine["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "libc",
+                "rep-movsb",
+                "rep-movsb-dst",
+                "rep-movsq-dst",
+                "sse2"
+            ],
+            "{cell}"
+        );
+        assert!(names.contains(&cell["best"].as_str().unwrap()));
+        assert!(
+            cell["libc_seconds"].as_f64().unwrap() > 0.0
+                && cell["best_seconds"].as_f64().unwrap() > 0.0,
+            "{cell}"
+        );
+        let gain = ["low", "estimate", "high"].map(|end| cell["gain"][end].as_f64().unwrap());
+        assert!(gain.is_sorted() && gain[0] > 0.0, "{cell}");
+    }
+    let ways: Vec<&str> = result["data"]["summary"]["limits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|limit| limit["way"].as_str().unwrap())
+        .collect();
+    assert_eq!(ways, ["read", "write", "copy"]);
+
+    let csv = read("csv");
+    let columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    // A head, and for each cell five routines, then libc and the best.
+    assert_eq!(columns, vec![8; 1 + 7 * cells.len()], "{csv}");
+    let svg = read("svg");
+    assert!(
+        svg.starts_with("<svg ") && svg.ends_with("</svg>\n"),
+        "{svg}"
+    );
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
 }

@@ -78,6 +78,7 @@ fn every_file_that_a_document_links_to_exists() {
         "README.md",
         "CONTRIBUTING.md",
         "docs/architecture.md",
+        "docs/copy-benchmark.md",
         "CHANGELOG.md",
     ] {
         let text = text(document);

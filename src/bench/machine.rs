@@ -45,8 +45,8 @@ impl Machine {
             .load
             .map_or_else(|| "unknown".to_owned(), |l| l.to_string());
         format!(
-            "{}, {} cores, Linux {}, load {load}",
-            self.cpu, self.cores, self.kernel
+            "{}, {} cores, {}, Linux {}, load {load}",
+            self.cpu, self.cores, self.caches, self.kernel
         )
     }
 

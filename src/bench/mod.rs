@@ -2,9 +2,11 @@
 //!
 //! A benchmark is one file with a `static` of type [`Benchmark`] and one line in [`BENCHMARKS`]; its targets stand in
 //! [`targets`]. It runs programs through [`mpi::Job`], reports its steps to [`Progress`], and gives back tables and figures.
+//! [`copy`] needs neither programs nor MPI and has options of its own; what it gives back is the same.
 
 pub mod callgrind;
 pub mod compare;
+pub mod copy;
 pub mod machine;
 pub mod mpi;
 mod nas;
@@ -43,7 +45,7 @@ pub struct Benchmark {
     run: fn(&Setting) -> Result<Findings, String>,
 }
 
-/// All benchmarks.
+/// All benchmarks of MPI programs.
 pub static BENCHMARKS: &[&Benchmark] = &[
     &overhead::OVERHEAD,
     &pingpong::EMPTY,
@@ -51,7 +53,7 @@ pub static BENCHMARKS: &[&Benchmark] = &[
     &nas::NAS,
 ];
 
-/// What a benchmark runs with.
+/// What a benchmark of MPI programs runs with.
 #[derive(Debug)]
 pub struct Setting {
     /// The preload library.
@@ -102,6 +104,9 @@ impl Figure {
     /// A warning where the interval is so wide that it says little, whatever the verdict.
     fn vagueness(&self) -> Option<String> {
         const VAGUE: f64 = 5.0;
+        if self.target.bound.unit() != Unit::Percent {
+            return None;
+        }
         let Interval { estimate, high, .. } = self.interval?;
         let half = high - estimate;
         (half > VAGUE).then(|| {
@@ -117,13 +122,20 @@ impl fmt::Display for Figure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Target { name, bound, .. } = self.target;
         let unit = bound.unit();
-        write!(out, "target {name}.{}: ", self.of)?;
-        match unit {
-            Unit::Instructions => write!(out, "{:.0}{unit}", self.value)?,
-            Unit::Percent => write!(out, "{:+.2}{unit}", self.value)?,
-        }
-        if let Some(interval) = self.interval {
-            write!(out, " ({:+.2} to {:+.2})", interval.low, interval.high)?;
+        let number = |value: f64| match unit {
+            Unit::Instructions => format!("{value:.0}"),
+            Unit::Percent => format!("{value:+.2}"),
+            Unit::Share => format!("{value:.1}"),
+            Unit::Times => format!("{value:.3}"),
+        };
+        write!(
+            out,
+            "target {name}.{}: {}{unit}",
+            self.of,
+            number(self.value)
+        )?;
+        if let Some(Interval { low, high, .. }) = self.interval {
+            write!(out, " ({} to {})", number(low), number(high))?;
         }
         let verdict = if self.met() { "met" } else { "short" };
         write!(out, " (wants {bound}): {verdict}")
@@ -151,14 +163,51 @@ pub struct Results {
     benchmark: &'static str,
     version: &'static str,
     quick: bool,
-    shim: PathBuf,
     /// Where it was measured.
     pub machine: Machine,
-    libraries: Vec<Library>,
-    copy_paths: Vec<CopyPath>,
+    /// What took part besides, in a benchmark of MPI programs.
+    #[serde(flatten)]
+    mpi: Option<Participants>,
     /// What was found.
     #[serde(flatten)]
     pub findings: Findings,
+}
+
+/// What takes part in a benchmark of MPI programs.
+#[derive(Debug, Serialize)]
+struct Participants {
+    shim: PathBuf,
+    libraries: Vec<Library>,
+    copy_paths: Vec<CopyPath>,
+}
+
+impl Results {
+    fn new(
+        benchmark: &'static str,
+        quick: bool,
+        timed: bool,
+        machine: Machine,
+        mut findings: Findings,
+    ) -> Results {
+        let vague = findings.figures.iter().filter_map(Figure::vagueness);
+        let vague: Vec<String> = vague.collect();
+        findings.notes.extend(vague);
+        if timed && machine.is_busy() {
+            findings.notes.push(format!(
+                "Other work was running (load {}): the intervals are wide, and the figures may be wrong.",
+                machine.load.unwrap_or(f64::NAN)
+            ));
+        }
+        Results {
+            schema: SCHEMA,
+            benchmark,
+            version: env!("CARGO_PKG_VERSION"),
+            quick,
+            machine,
+            mpi: None,
+            findings,
+        }
+    }
 }
 
 /// The MPI libraries that are installed, and a sentence for each that is missing.
@@ -192,26 +241,13 @@ impl Benchmark {
             .iter()
             .filter_map(|library| machine::copy_path(setting, library))
             .collect();
-        let mut findings = (self.run)(setting)?;
-        let vague = findings.figures.iter().filter_map(Figure::vagueness);
-        let vague: Vec<String> = vague.collect();
-        findings.notes.extend(vague);
-        if self.timed && machine.is_busy() {
-            findings.notes.push(format!(
-                "Other work was running (load {}): the intervals are wide, and the figures may be wrong.",
-                machine.load.unwrap_or(f64::NAN)
-            ));
-        }
-        Ok(Results {
-            schema: SCHEMA,
-            benchmark: self.name,
-            version: env!("CARGO_PKG_VERSION"),
-            quick: setting.quick,
+        let findings = (self.run)(setting)?;
+        let mut results = Results::new(self.name, setting.quick, self.timed, machine, findings);
+        results.mpi = Some(Participants {
             shim: setting.shim.clone(),
-            machine,
             libraries: setting.libraries.clone(),
             copy_paths,
-            findings,
-        })
+        });
+        Ok(results)
     }
 }

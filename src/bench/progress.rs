@@ -23,6 +23,13 @@ impl Progress {
         }
     }
 
+    /// A part of a step begins, of which there are too many for a file: told on a terminal alone.
+    pub fn detail(&mut self, what: &str) {
+        if self.terminal {
+            self.step(what);
+        }
+    }
+
     /// A step begins; on a terminal its line takes the place of the one before.
     pub fn step(&mut self, what: &str) {
         let left = match remaining(self.began.elapsed(), self.done, self.all) {

@@ -8,6 +8,8 @@ use std::fmt;
 pub enum Bound {
     /// The figure itself is at most this.
     AtMost(f64, Unit),
+    /// The figure itself is at least this.
+    AtLeast(f64, Unit),
     /// The lower end of its 95 % interval is at most 0: no slowing down can be shown.
     NotSlower,
 }
@@ -17,8 +19,12 @@ pub enum Bound {
 pub enum Unit {
     /// Instructions that the processor retires, as callgrind counts them.
     Instructions,
-    /// A hundredth of what it is compared with.
+    /// A hundredth of what it is compared with, more or less than it.
     Percent,
+    /// A hundredth of what it is a part of.
+    Share,
+    /// How many times as fast.
+    Times,
 }
 
 /// One target.
@@ -81,11 +87,40 @@ pub static NAS: Target = Target {
     reason: "the source's own method lost 0.2 % on both (tables 6.1 and 6.2)",
 };
 
+/// The best routine of each cell against libc's memcpy.
+pub static COPY_SLOWER: Target = Target {
+    name: "copy-nowhere-slower",
+    bound: Bound::NotSlower,
+    reason: "a catalogue whose best loses to libc's somewhere has a gap there",
+};
+
+/// The best routine of each cell of 4 KiB and more against libc's memcpy.
+pub static COPY_GAIN: Target = Target {
+    name: "copy-gain",
+    bound: Bound::AtLeast(1.2, Unit::Times),
+    reason: "copies are a small part of a program's time: below that, choosing among routines is not worth its trouble",
+};
+
+/// The same for data that another core has just written.
+pub static COPY_DIRTY: Target = Target {
+    name: "copy-dirty",
+    bound: Bound::AtLeast(1.15, Unit::Times),
+    reason: "it is what a receiver finds, and the transfer between the caches sets a limit to what a routine can gain",
+};
+
+/// The best routine against the fastest stream of the machine.
+pub static COPY_STREAMING: Target = Target {
+    name: "copy-streaming",
+    bound: Bound::AtLeast(90.0, Unit::Share),
+    reason: "far beyond the caches nothing but memory may set the pace",
+};
+
 impl Bound {
     /// Whether `figure` meets it; a figure without the interval that the bound needs does not.
     pub fn met(self, figure: &Figure) -> bool {
         match self {
             Bound::AtMost(limit, _) => figure.value <= limit,
+            Bound::AtLeast(limit, _) => figure.value >= limit,
             Bound::NotSlower => figure.interval.is_some_and(|interval| interval.low <= 0.0),
         }
     }
@@ -93,7 +128,7 @@ impl Bound {
     /// What its figures count.
     pub fn unit(self) -> Unit {
         match self {
-            Bound::AtMost(_, unit) => unit,
+            Bound::AtMost(_, unit) | Bound::AtLeast(_, unit) => unit,
             Bound::NotSlower => Unit::Percent,
         }
     }
@@ -103,6 +138,7 @@ impl fmt::Display for Bound {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Bound::AtMost(limit, unit) => write!(out, "at most {limit}{unit}"),
+            Bound::AtLeast(limit, unit) => write!(out, "at least {limit}{unit}"),
             Bound::NotSlower => out.write_str("95 % interval not above 0"),
         }
     }
@@ -112,7 +148,8 @@ impl fmt::Display for Unit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Unit::Instructions => " instructions",
-            Unit::Percent => " %",
+            Unit::Percent | Unit::Share => " %",
+            Unit::Times => " times",
         })
     }
 }
@@ -141,6 +178,15 @@ mod tests {
         assert!(bound.met(&figure(12.0, None)));
         assert!(!bound.met(&figure(12.1, None)));
         assert!(!bound.met(&figure(f64::NAN, None)));
+    }
+
+    #[test]
+    fn a_least_value_is_met_from_itself_on() {
+        let bound = Bound::AtLeast(1.2, Unit::Times);
+        assert!(bound.met(&figure(1.2, None)));
+        assert!(!bound.met(&figure(1.19, Some((1.1, 1.3)))));
+        assert!(!bound.met(&figure(f64::NAN, None)));
+        assert_eq!(bound.to_string(), "at least 1.2 times");
     }
 
     #[test]

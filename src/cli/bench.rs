@@ -3,20 +3,31 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use copytune_core::bench::{self, BENCHMARKS, Benchmark, Results, Setting, programs};
 
 use super::Outcome;
+
+mod copy;
 
 /// Measure what copytune costs and gains, and hold it against its targets
 ///
 /// Times are compared in one run, by turns, with 95 % intervals. The last lines say for each target whether it is met.
 #[derive(Parser)]
-#[command(after_help = list())]
+#[command(
+    after_help = list(),
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    subcommand_help_heading = "Benchmark of routines, with options of its own",
+    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench copy [OPTIONS]"
+)]
 pub struct Args {
+    #[command(subcommand)]
+    apart: Option<Apart>,
     /// Which benchmark; see below
-    #[arg(value_parser = benchmark, value_name = "NAME")]
-    name: &'static Benchmark,
+    #[arg(value_parser = benchmark, value_name = "NAME", required = true)]
+    name: Option<&'static Benchmark>,
     /// At most about 40 s on two cores, with wider intervals
     #[arg(long)]
     quick: bool,
@@ -34,9 +45,20 @@ pub struct Args {
     lib: Option<PathBuf>,
 }
 
+/// Benchmarks with options of their own.
+#[derive(Subcommand)]
+enum Apart {
+    Copy(Box<copy::Args>),
+}
+
 impl Args {
     /// Runs one benchmark and prints what it found.
     pub fn run(self) -> Outcome {
+        let name = match (self.apart, self.name) {
+            (Some(Apart::Copy(args)), _) => return args.run(),
+            (None, Some(name)) => name,
+            (None, None) => return Err("no benchmark is named; see `copytune bench --help`".into()),
+        };
         let (mut libraries, missing) = bench::libraries()?;
         match &self.mpi {
             Some(wanted) => {
@@ -63,14 +85,12 @@ impl Args {
             cache: programs::cache_dir(),
             scratch: scratch.path().to_owned(),
         };
-        let results = self.name.measure(&setting)?;
+        let results = name.measure(&setting)?;
         print(&results);
         if let Some(file) = &self.json {
-            let text = serde_json::to_string_pretty(&results)?;
-            std::fs::write(file, text + "\n").map_err(|error| cannot_write(file, &error))?;
+            write(file, serde_json::to_string_pretty(&results)? + "\n")?;
         }
-        let short = results.findings.figures.iter().any(|figure| !figure.met());
-        Ok(ExitCode::from(u8::from(self.check && short)))
+        Ok(verdict(&results, self.check))
     }
 }
 
@@ -78,12 +98,12 @@ fn benchmark(name: &str) -> Result<&'static Benchmark, String> {
     let found = BENCHMARKS.iter().find(|benchmark| benchmark.name == name);
     found.copied().ok_or_else(|| {
         let names: Vec<&str> = BENCHMARKS.iter().map(|b| b.name).collect();
-        format!("there is {}", names.join(", "))
+        format!("there is {}, {}", names.join(", "), bench::copy::NAME)
     })
 }
 
 fn list() -> String {
-    let mut text = String::from("Benchmarks:\n");
+    let mut text = String::from("Benchmarks of MPI programs:\n");
     for Benchmark { name, about, .. } in BENCHMARKS {
         text.push_str(&format!("  {name:12} {about}\n"));
     }
@@ -130,6 +150,16 @@ fn writable(file: &Path) -> Result<(), String> {
         .open(file)
         .map(drop)
         .map_err(|error| cannot_write(file, &error))
+}
+
+fn write(file: &Path, text: String) -> Result<(), String> {
+    std::fs::write(file, text).map_err(|error| cannot_write(file, &error))
+}
+
+/// The exit status.
+fn verdict(results: &Results, check: bool) -> ExitCode {
+    let short = results.findings.figures.iter().any(|figure| !figure.met());
+    ExitCode::from(u8::from(check && short))
 }
 
 fn cannot_write(file: &Path, error: &std::io::Error) -> String {

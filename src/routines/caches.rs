@@ -1,7 +1,9 @@
 //! Sizes of the data caches of the CPU that runs this.
 
 use super::cpu::cpuid;
+use crate::report::units;
 use serde::Serialize;
+use std::fmt;
 use std::path::Path;
 
 /// Where the sizes were found.
@@ -27,6 +29,18 @@ pub struct Caches {
     pub l3: Option<usize>,
     /// Where the sizes were found.
     pub source: CacheSource,
+}
+
+/// For people: `caches: L1 32 KiB L2 1 MiB L3 unknown`.
+impl fmt::Display for Caches {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("caches:")?;
+        for (name, size) in [("L1", self.l1d), ("L2", self.l2), ("L3", self.l3)] {
+            let size = size.map_or("unknown".into(), |size| units::bytes(size as u64));
+            write!(out, " {name} {size}")?;
+        }
+        Ok(())
+    }
 }
 
 /// One cache as CPUID or the kernel describes it.

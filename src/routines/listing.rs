@@ -1,9 +1,9 @@
 //! What `copytune routines` shows: every routine, and whether it can be used here.
 
-use super::{CacheSource, Caches, Features, Mask, Routine, catalogue};
+use super::{Caches, Features, Mask, Routine, Trap, catalogue};
 use crate::report::units;
 use serde::Serialize;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 /// The whole table; serialises to the JSON of `copytune routines --json`.
 #[derive(Debug, Clone, Serialize)]
@@ -18,6 +18,8 @@ pub struct Listing {
     pub caches: Caches,
     /// What a user should know about this machine, one sentence each.
     pub notes: Vec<String>,
+    /// What may be slow here.
+    pub traps: Vec<Trap>,
     /// All routines, in the order of the catalogue, the default first.
     pub routines: Vec<Row>,
 }
@@ -43,8 +45,8 @@ pub struct Row {
     pub overlap: bool,
 }
 
-/// The table for a CPU that has `detected` and the features that `mask` leaves of it.
-pub fn listing(detected: Features, mask: Mask, caches: Caches) -> Listing {
+/// The table for a CPU that has `detected` and the features that `mask` leaves of it, and the traps found on it.
+pub fn listing(detected: Features, mask: Mask, caches: Caches, traps: Vec<Trap>) -> Listing {
     let features = detected.masked(mask);
     let hidden = detected.without(features);
     Listing {
@@ -52,7 +54,8 @@ pub fn listing(detected: Features, mask: Mask, caches: Caches) -> Listing {
         features: features.names(),
         hidden: hidden.names(),
         caches,
-        notes: notes(features, hidden, caches),
+        notes: notes(features, hidden),
+        traps,
         routines: catalogue()
             .iter()
             .map(|routine| row(routine, features, hidden))
@@ -97,7 +100,7 @@ fn row(routine: &Routine, features: Features, hidden: Features) -> Row {
     }
 }
 
-fn notes(features: Features, hidden: Features, caches: Caches) -> Vec<String> {
+fn notes(features: Features, hidden: Features) -> Vec<String> {
     let mut notes = Vec::new();
     if hidden != Features::NONE {
         notes.push(format!(
@@ -107,17 +110,6 @@ fn notes(features: Features, hidden: Features, caches: Caches) -> Vec<String> {
     }
     if !features.contains(Features::ERMS) {
         notes.push("rep movsb is slow here, because enhanced rep movsb (erms) is missing; it is not tried.".into());
-    }
-    match caches.source {
-        CacheSource::Cpuid => {}
-        CacheSource::Sysfs => notes.push(
-            "CPUID reports no cache sizes, as in some virtual machines; these are the kernel's. The C library, \
-             which asks CPUID alone, may choose its own thresholds badly."
-                .into(),
-        ),
-        CacheSource::Unknown => notes.push(
-            "Neither CPUID nor /sys reports cache sizes. The C library may choose its own thresholds badly.".into(),
-        ),
     }
     notes
 }
@@ -135,7 +127,7 @@ impl fmt::Display for Listing {
             f,
             "{usable} of {} routines are usable. CPU: {features}; {}",
             self.routines.len(),
-            sizes(&self.caches)
+            self.caches
         )?;
         writeln!(f)?;
         let width = self
@@ -168,23 +160,20 @@ impl fmt::Display for Listing {
         for note in &self.notes {
             write!(f, "\nnote: {note}\n")?;
         }
+        if !self.traps.is_empty() {
+            writeln!(f)?;
+        }
+        for Trap { noticed, about, .. } in &self.traps {
+            writeln!(f, "{}: {about}", if *noticed { "trap" } else { "no trap" })?;
+        }
         Ok(())
     }
-}
-
-fn sizes(caches: &Caches) -> String {
-    let mut text = String::from("caches:");
-    for (name, size) in [("L1", caches.l1d), ("L2", caches.l2), ("L3", caches.l3)] {
-        let size = size.map_or("unknown".into(), |size| units::bytes(size as u64));
-        // Writing to a String cannot fail.
-        let _ = write!(text, " {name} {size}");
-    }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routines::CacheSource;
 
     const KNOWN: Caches = Caches {
         l1d: Some(32 << 10),
@@ -214,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_capable_cpu_has_at_least_40_and_nothing_against_them() {
-        let listing = listing(full(), Mask::NONE, KNOWN);
+        let listing = listing(full(), Mask::NONE, KNOWN, Vec::new());
         assert!(listing.routines.iter().filter(|row| row.available).count() >= 40);
         assert!(
             listing
@@ -231,6 +220,7 @@ mod tests {
             full().without(Features::AVX512),
             "sse2".parse().unwrap(),
             KNOWN,
+            Vec::new(),
         );
         let reason = |name| find(&lacking, name).reason.clone().unwrap_or_default();
         assert_eq!(reason("avx512"), "this CPU lacks avx512f");
@@ -242,11 +232,18 @@ mod tests {
 
     #[test]
     fn traps_are_noted() {
-        let unknown = Caches {
-            source: CacheSource::Unknown,
-            ..KNOWN
+        let trap = |noticed| Trap {
+            name: "4k-aliasing",
+            noticed,
+            about: "It was measured.".to_owned(),
+            slowdowns: vec![(2048, 1.5)],
         };
-        let listing = listing(Features::NONE, Mask::NONE, unknown);
+        let listing = listing(
+            Features::NONE,
+            Mask::NONE,
+            KNOWN,
+            vec![trap(true), trap(false)],
+        );
         let movsb = find(&listing, "rep-movsb");
         assert!(movsb.available && movsb.reason.as_ref().unwrap().starts_with("slow"));
         assert!(
@@ -254,16 +251,16 @@ mod tests {
             "{:?}",
             listing.notes
         );
+        let text = listing.to_string();
         assert!(
-            listing.notes[1].contains("Neither CPUID nor /sys"),
-            "{:?}",
-            listing.notes
+            text.ends_with("\ntrap: It was measured.\nno trap: It was measured.\n"),
+            "{text}"
         );
     }
 
     #[test]
     fn json_has_the_promised_keys() {
-        let json = serde_json::to_value(listing(full(), Mask::NONE, KNOWN)).unwrap();
+        let json = serde_json::to_value(listing(full(), Mask::NONE, KNOWN, Vec::new())).unwrap();
         assert_eq!(json["schema"], 1);
         let first = &json["routines"][0];
         assert_eq!(first["name"], "libc");
@@ -283,7 +280,7 @@ mod tests {
 
     #[test]
     fn text_has_one_line_per_routine() {
-        let listing = listing(full(), "avx2".parse().unwrap(), KNOWN);
+        let listing = listing(full(), "avx2".parse().unwrap(), KNOWN, Vec::new());
         let text = listing.to_string();
         for row in &listing.routines {
             let lines = text

@@ -7,11 +7,13 @@ mod caches;
 mod catalogue;
 mod cpu;
 mod listing;
+mod traps;
 
 pub use caches::{CacheSource, Caches};
 pub use catalogue::{catalogue, find, usable};
 pub use cpu::{Features, Mask};
 pub use listing::{Listing, Row, listing};
+pub use traps::{Trap, traps};
 
 /// The signature of every routine: memcpy's own (C11 7.24.2.1), including the returned destination.
 ///

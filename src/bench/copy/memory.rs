@@ -1,0 +1,170 @@
+//! Memory to copy from and to, and how a cell's copies lie in it.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::ptr::null_mut;
+
+/// Page-aligned memory, all of it present.
+#[derive(Debug)]
+pub struct Area {
+    base: *mut u8,
+    bytes: usize,
+}
+
+impl Area {
+    /// Private to this process.
+    ///
+    /// # Errors
+    /// The kernel gives none: one sentence.
+    pub fn private(bytes: usize) -> Result<Area, String> {
+        Area::map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    }
+
+    /// The same memory at two addresses, as two processes of a host see their common segment.
+    ///
+    /// # Errors
+    /// The kernel gives none: one sentence.
+    pub fn shared(bytes: usize) -> Result<[Area; 2], String> {
+        // SAFETY: the name is a string that ends in NUL; the call makes a new file descriptor, which is owned here alone.
+        let file = unsafe {
+            let file = libc::memfd_create(c"copytune-bench".as_ptr(), libc::MFD_CLOEXEC);
+            (file >= 0).then(|| File::from_raw_fd(file))
+        };
+        let file = file.ok_or_else(|| failed("memfd_create", bytes))?;
+        file.set_len(bytes as u64)
+            .map_err(|_| failed("ftruncate", bytes))?;
+        // The mappings outlive the descriptor (mmap(2)).
+        let map = || Area::map(bytes, libc::MAP_SHARED, file.as_raw_fd());
+        Ok([map()?, map()?])
+    }
+
+    fn map(bytes: usize, flags: libc::c_int, file: libc::c_int) -> Result<Area, String> {
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address that the kernel chooses touches no existing memory.
+        let base = unsafe { libc::mmap(null_mut(), bytes, rights, flags, file, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(failed("mmap", bytes));
+        }
+        let base: *mut u8 = base.cast();
+        // Written, so that no page is the common page of zeros.
+        // SAFETY: the mapping has `bytes` writable bytes, which nobody else knows yet.
+        unsafe { base.write_bytes(1, bytes) };
+        Ok(Area { base, bytes })
+    }
+
+    /// The address of byte `offset`, at which `len` bytes follow.
+    pub fn at(&self, offset: usize, len: usize) -> *mut u8 {
+        assert!(
+            offset + len <= self.bytes,
+            "{offset} + {len} bytes of {self:?}"
+        );
+        // SAFETY: inside the mapping, as just checked.
+        unsafe { self.base.add(offset) }
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        // SAFETY: unmaps exactly what `map` mapped; pointers from `at` are used by `Stage` alone, which owns the area.
+        unsafe { libc::munmap(self.base.cast(), self.bytes) };
+    }
+}
+
+fn failed(call: &str, bytes: usize) -> String {
+    format!(
+        "{call}: {} for {} MiB of memory; use smaller --sizes",
+        std::io::Error::last_os_error(),
+        bytes >> 20
+    )
+}
+
+/// Copies of one size side by side: small ones are too short to be timed one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Bytes of one copy.
+    pub bytes: usize,
+    /// Copies, each at a place of its own.
+    pub slots: usize,
+    /// Bytes from one place to the next, the same in source and destination.
+    pub stride: usize,
+    /// How often all of them are copied while the clock runs.
+    pub passes: usize,
+}
+
+/// What a sample copies at least, all together: some 0.2 µs at the speed of a first-level cache.
+const LEAST: usize = 16 << 10;
+
+impl Layout {
+    /// Places so close that all of them stay in the first-level cache if they can; they are copied several times.
+    pub fn dense(bytes: usize) -> Layout {
+        let slots = (LEAST / 2 / bytes).clamp(1, 64);
+        Layout {
+            bytes,
+            slots,
+            stride: bytes.next_multiple_of(64) + 64,
+            passes: LEAST.div_ceil(slots * bytes),
+        }
+    }
+
+    /// Places on pages of their own, so that a prefetcher which runs past the end of one does not fetch the next; three
+    /// lines more, so that they do not all fall into one set of the caches.
+    pub fn sparse(bytes: usize) -> Layout {
+        let slots = (LEAST / bytes).clamp(1, 64);
+        Layout {
+            bytes,
+            slots,
+            stride: (bytes + 256).next_multiple_of(4096) + 4096 + 3 * 64,
+            passes: 1,
+        }
+    }
+
+    /// From the first byte of the first place to the last of the last.
+    pub fn span(&self) -> usize {
+        (self.slots - 1) * self.stride + self.bytes
+    }
+
+    /// The offsets of the places.
+    pub fn places(self) -> impl Iterator<Item = usize> {
+        (0..self.slots).map(move |slot| slot * self.stride)
+    }
+
+    /// Copies while the clock runs.
+    pub fn copies(&self) -> usize {
+        self.slots * self.passes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_long_enough_to_be_timed() {
+        for shift in 6..27 {
+            let bytes = 1_usize << shift;
+            let dense = Layout::dense(bytes);
+            assert!(dense.copies() * bytes >= LEAST, "{dense:?}");
+            assert!(bytes > 8192 || dense.span() <= 16 << 10, "{dense:?}");
+            let sparse = Layout::sparse(bytes);
+            assert!(sparse.copies() >= 64.min(LEAST / bytes), "{sparse:?}");
+            for layout in [dense, sparse] {
+                assert!(
+                    layout.stride >= bytes && layout.stride % 64 == 0,
+                    "{layout:?}"
+                );
+                assert_eq!(layout.places().last(), Some(layout.span() - bytes));
+            }
+        }
+    }
+
+    #[test]
+    fn both_addresses_of_shared_memory_are_the_same_bytes() {
+        let [near, far] = Area::shared(8192).unwrap();
+        // SAFETY: both mappings have 8192 bytes, and only this thread knows them.
+        unsafe {
+            near.at(5000, 1).write_volatile(77);
+            assert_eq!(far.at(5000, 1).read_volatile(), 77);
+        }
+        assert_ne!(near.at(0, 1), far.at(0, 1));
+    }
+}

@@ -1,0 +1,232 @@
+//! A thread on another core, which writes the data that this core is about to copy.
+
+use super::memory::Layout;
+use super::stage::time_copies;
+use crate::routines::CopyFn;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What the other core does, each with `layout`'s places from `dst` on.
+#[derive(Debug, Clone, Copy)]
+pub enum Work {
+    /// Writes the value into every byte.
+    Fill(u8),
+    /// Copies from the places at this address, timed.
+    Copy(CopyFn, *const u8),
+}
+
+#[derive(Debug)]
+struct Task {
+    work: Work,
+    dst: *mut u8,
+    layout: Layout,
+}
+
+// SAFETY: the pointers are into areas that outlive the partner and that the giver of the task leaves alone until it is
+// done (contract of `Partner::run`).
+unsafe impl Send for Task {}
+
+/// The thread.
+#[derive(Debug)]
+pub struct Partner {
+    tasks: Option<Sender<Task>>,
+    seconds: Receiver<f64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Partner {
+    /// Starts it on the processor `cpu`.
+    ///
+    /// # Errors
+    /// It cannot be started or bound there: one sentence.
+    pub fn start(cpu: usize) -> Result<Partner, String> {
+        let (tasks, given) = channel::<Task>();
+        let (done, seconds) = channel();
+        let (bound, is_bound) = channel();
+        let work = move || {
+            let _ = bound.send(pin(cpu));
+            while let Some(task) = receive(&given) {
+                // SAFETY: see `Partner::run`, whose caller answers for the task.
+                let _ = done.send(unsafe { perform(&task) });
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("copytune-partner".to_owned())
+            .spawn(work)
+            .map_err(|error| format!("no thread can be started: {error}"))?;
+        let partner = Partner {
+            tasks: Some(tasks),
+            seconds,
+            thread: Some(thread),
+        };
+        is_bound
+            .recv()
+            .unwrap_or_else(|_| Err("the thread ended".to_owned()))?;
+        Ok(partner)
+    }
+
+    /// Has the work done and waits for it; the time that it took per pass, 0 for a fill.
+    ///
+    /// # Safety
+    ///
+    /// All places of `layout` at `dst`, and at the source of a copy, are valid for `layout.bytes` bytes, do not overlap
+    /// each other, and nobody else uses them during the call; a copy's routine can run on this CPU.
+    pub unsafe fn run(&self, work: Work, dst: *mut u8, layout: Layout) -> f64 {
+        let task = Task { work, dst, layout };
+        let sent = self
+            .tasks
+            .as_ref()
+            .is_some_and(|tasks| tasks.send(task).is_ok());
+        // Only a partner that has panicked gives no answer, and nothing in it can.
+        sent.then(|| receive(&self.seconds))
+            .flatten()
+            .unwrap_or(f64::NAN)
+    }
+}
+
+impl Drop for Partner {
+    fn drop(&mut self) {
+        self.tasks = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// # Safety
+///
+/// As for [`Partner::run`].
+unsafe fn perform(task: &Task) -> f64 {
+    let Task { work, dst, layout } = *task;
+    match work {
+        Work::Fill(value) => {
+            for place in layout.places() {
+                // SAFETY: the caller answers for the places.
+                unsafe { dst.add(place).write_bytes(value, layout.bytes) };
+            }
+            0.0
+        }
+        // SAFETY: the caller answers for the places and the routine.
+        Work::Copy(copy, src) => unsafe { time_copies(copy, dst, src, layout) },
+    }
+}
+
+/// Waits without sleeping at first: a core that goes to sleep may lose its caches, and takes long to wake up.
+fn receive<T>(from: &Receiver<T>) -> Option<T> {
+    const PATIENCE: u32 = 20_000;
+    let mut turns = 0;
+    loop {
+        match from.try_recv() {
+            Ok(found) => return Some(found),
+            Err(TryRecvError::Disconnected) => return None,
+            Err(TryRecvError::Empty) if turns < PATIENCE => {
+                turns += 1;
+                std::hint::spin_loop();
+            }
+            // The benchmark is busy with states that need no partner.
+            Err(TryRecvError::Empty) => std::thread::sleep(Duration::from_micros(50)),
+        }
+    }
+}
+
+/// Binds the calling thread to one processor.
+///
+/// # Errors
+/// The kernel refuses: one sentence.
+pub fn pin(cpu: usize) -> Result<(), String> {
+    // SAFETY: an all-zero cpu_set_t is an empty set; `cpu` came out of such a set, so it is below CPU_SETSIZE; the call
+    // reads the set, whose size it is told.
+    let result = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &raw const set)
+    };
+    if result == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(format!("processor {cpu} cannot be used alone: {error}"))
+}
+
+/// The processors that this thread may use.
+fn allowed() -> Vec<usize> {
+    // SAFETY: an all-zero cpu_set_t is an empty set; the call writes at most its size, which it is told; every number
+    // that is asked for is below CPU_SETSIZE.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of_val(&set), &raw mut set);
+        (0..libc::CPU_SETSIZE as usize)
+            .filter(|&cpu| libc::CPU_ISSET(cpu, &set))
+            .collect()
+    }
+}
+
+/// The processor for this thread, and one on another core, where there is one: the last that may be used, because the
+/// first ones often serve interrupts. (`taskset` chooses others.)
+pub fn processors() -> (Option<usize>, Option<usize>) {
+    let allowed = allowed();
+    let own = allowed.last().copied();
+    let siblings = own.map(siblings).unwrap_or_default();
+    let other = allowed
+        .iter()
+        .rev()
+        .find(|cpu| !siblings.contains(cpu) && Some(**cpu) != own);
+    (own, other.copied())
+}
+
+/// The processors that share a core with `cpu` (Linux, Documentation/admin-guide/cputopology.rst).
+fn siblings(cpu: usize) -> Vec<usize> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    std::fs::read_to_string(path).map_or_else(|_| Vec::new(), |text| numbers(text.trim()))
+}
+
+/// "0-2,8" is 0, 1, 2, 8.
+fn numbers(list: &str) -> Vec<usize> {
+    list.split(',')
+        .filter_map(|item| {
+            let (first, last) = item.split_once('-').unwrap_or((item, item));
+            Some(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?)
+        })
+        .flatten()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors_are_read() {
+        assert_eq!(numbers("0-2,8"), [0, 1, 2, 8]);
+        assert_eq!(numbers("3"), [3]);
+        assert!(numbers("").is_empty());
+    }
+
+    #[test]
+    fn the_other_processor_is_another_one() {
+        let (own, other) = processors();
+        assert!(own.is_some());
+        assert!(other.is_none() || other != own);
+    }
+
+    #[test]
+    fn the_partner_does_its_work_before_the_call_returns() {
+        let (Some(own), _) = processors() else {
+            return println!("skipped: no processor may be used");
+        };
+        let partner = Partner::start(own).unwrap();
+        let layout = Layout::sparse(64);
+        let mut bytes = vec![0_u8; layout.span()];
+        // SAFETY: the places lie inside `bytes`, which nobody else uses.
+        let seconds = unsafe { partner.run(Work::Fill(9), bytes.as_mut_ptr(), layout) };
+        assert_eq!(seconds, 0.0);
+        let filled = bytes.iter().filter(|&&byte| byte == 9).count();
+        assert_eq!(filled, layout.slots * 64);
+        assert!(
+            layout
+                .places()
+                .all(|place| bytes[place] == 9 && bytes[place + 63] == 9)
+        );
+    }
+}

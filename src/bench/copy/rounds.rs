@@ -1,0 +1,398 @@
+//! Rounds: which routine is sampled when.
+//!
+//! The best of 88 noisy medians is too good: it owes its place to luck as well as to speed (the winner's curse). So the
+//! rounds that choose a cell's best routine and those that compare it with libc's are different ones. All routines take
+//! part in the first rounds; who falls behind then takes part no more (racing: Maron and Moore 1994).
+
+use super::limit::{KERNELS, Kernel, READERS, Way};
+use super::plan::{Cell, Plan, Request, State};
+use super::stage::Stage;
+use crate::bench::Progress;
+use crate::bench::compare::middle;
+use crate::routines::{CopyFn, DEFAULT, Features, RoutineId, catalogue};
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use std::time::{Duration, Instant};
+
+/// One routine in one cell.
+#[derive(Debug)]
+pub struct Runner {
+    /// Which.
+    pub id: RoutineId,
+    /// Seconds of one copy in each choosing round that it took part in.
+    pub times: Vec<f64>,
+    racing: bool,
+}
+
+impl Runner {
+    /// A routine that is still in the race, with its times so far.
+    pub fn of(id: RoutineId, times: &[f64]) -> Runner {
+        Runner {
+            id,
+            times: times.to_vec(),
+            racing: true,
+        }
+    }
+}
+
+/// What was measured of one cell.
+#[derive(Debug)]
+pub struct Measured {
+    /// The cell.
+    pub cell: Cell,
+    /// Its routines, libc's first.
+    pub runners: Vec<Runner>,
+    /// Seconds in which the source alone was read, for each reader of [`READERS`] and choosing round; empty where it is not
+    /// measured.
+    pub reading: Vec<Vec<f64>>,
+    /// The one with the least median of the choosing rounds.
+    pub best: RoutineId,
+    /// Seconds of one copy in each verifying round.
+    pub libc: Vec<f64>,
+    /// The best routine's, in the same rounds.
+    pub verified: Vec<f64>,
+}
+
+/// What was measured of one way of streaming.
+#[derive(Debug)]
+pub struct Limit {
+    /// Which.
+    pub way: Way,
+    /// The kernel with the least median of the choosing rounds.
+    pub best: &'static str,
+    /// Bytes that it streams.
+    pub bytes: usize,
+    /// Its seconds in each verifying round.
+    pub verified: Vec<f64>,
+}
+
+/// Everything that was measured.
+#[derive(Debug)]
+pub struct Outcome {
+    /// In the plan's order.
+    pub cells: Vec<Measured>,
+    /// In the order of [`Way::ALL`].
+    pub limits: Vec<Limit>,
+    /// Choosing and verifying rounds that there was time for.
+    pub rounds: (usize, usize),
+}
+
+/// When rounds end that there is no time for.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// For all of it.
+    pub whole: Duration,
+}
+
+impl Budget {
+    /// The part in which the best are chosen.
+    const CHOOSING: f64 = 0.7;
+    /// Rounds that are made whatever the time.
+    const LEAST: (usize, usize) = (2, 8);
+}
+
+unsafe extern "C" {
+    /// The C library's memcpy by itself, without the catalogue's call around it.
+    #[link_name = "memcpy"]
+    fn libc_memcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8;
+}
+
+/// The code of a routine that the plan has found to run here.
+fn code(id: RoutineId, features: Features) -> Result<CopyFn, String> {
+    let routine = &catalogue()[usize::from(id)];
+    match id {
+        DEFAULT => Ok(libc_memcpy as CopyFn),
+        _ => routine
+            .function(features)
+            .ok_or_else(|| format!("{} cannot run here", routine.name)),
+    }
+}
+
+/// Samples everything.
+///
+/// # Errors
+/// A copy went wrong: one sentence.
+pub fn run(
+    plan: &Plan,
+    request: &Request,
+    stage: &mut Stage,
+    limits_at: Cell,
+    budget: Budget,
+) -> Result<Outcome, String> {
+    let mut race = Race {
+        features: request.features,
+        random: Xoshiro256PlusPlus::seed_from_u64(request.seed),
+        stage,
+        progress: Progress::new(1.0),
+        limits_at,
+    };
+    let mut cells: Vec<Measured> = plan
+        .cells
+        .iter()
+        .map(|&cell| race.enter(plan, cell))
+        .collect();
+    let mut kernels: Vec<(Kernel, Vec<f64>)> =
+        KERNELS.iter().map(|&kernel| (kernel, Vec::new())).collect();
+    let began = Instant::now();
+    let verification = plan.verifying as f64 * race.length_of_verifying(&cells);
+    let mut choosing = 0;
+    while choosing < plan.choosing {
+        let round: f64 = cells.iter().map(Measured::length).sum();
+        if choosing >= Budget::LEAST.0
+            && began.elapsed() + elapsed_per(choosing, began)
+                > budget.whole.mul_f64(Budget::CHOOSING)
+        {
+            break;
+        }
+        race.progress.plan(
+            round * (plan.choosing - choosing) as f64 * if choosing < 2 { 0.6 } else { 0.9 }
+                + verification,
+        );
+        choosing += 1;
+        race.choose(
+            &mut cells,
+            &mut kernels,
+            &format!("choosing, round {choosing} of {}", plan.choosing),
+        )?;
+        cells.iter_mut().for_each(|cell| cell.drop_behind(choosing));
+    }
+    let mut limits: Vec<(Kernel, Limit)> = Way::ALL
+        .into_iter()
+        .filter_map(|way| fastest(&kernels, way, limits_at.bytes))
+        .collect();
+    let mut verifying = 0;
+    let second = Instant::now();
+    while verifying < plan.verifying {
+        let over = began.elapsed() + elapsed_per(verifying.max(1), second) > budget.whole;
+        if verifying >= Budget::LEAST.1 && over {
+            break;
+        }
+        race.progress
+            .plan((plan.verifying - verifying) as f64 * race.length_of_verifying(&cells));
+        verifying += 1;
+        race.verify(
+            &mut cells,
+            &mut limits,
+            &format!("comparing, round {verifying} of {}", plan.verifying),
+        )?;
+    }
+    race.progress.finish();
+    Ok(Outcome {
+        cells,
+        limits: limits.into_iter().map(|(_, limit)| limit).collect(),
+        rounds: (choosing, verifying),
+    })
+}
+
+/// Whether the reading of the source alone tells something: where another level than the first cache sets the pace.
+fn is_read(cell: Cell) -> bool {
+    const LEAST: usize = 4 << 10;
+    matches!(cell.state, State::Cold | State::Dirty) && cell.bytes >= LEAST
+}
+
+fn elapsed_per(rounds: usize, since: Instant) -> Duration {
+    since.elapsed() / rounds as u32
+}
+
+fn fastest(kernels: &[(Kernel, Vec<f64>)], way: Way, bytes: usize) -> Option<(Kernel, Limit)> {
+    let of_way = kernels.iter().filter(|(kernel, _)| kernel.way == way);
+    let (kernel, _) = of_way.min_by(|(_, a), (_, b)| middle(a).total_cmp(&middle(b)))?;
+    let limit = Limit {
+        way,
+        best: kernel.name,
+        bytes,
+        verified: Vec::new(),
+    };
+    Some((*kernel, limit))
+}
+
+struct Race<'a> {
+    features: Features,
+    random: Xoshiro256PlusPlus,
+    stage: &'a mut Stage,
+    progress: Progress,
+    limits_at: Cell,
+}
+
+impl Race<'_> {
+    fn enter(&self, plan: &Plan, cell: Cell) -> Measured {
+        let runner = |id| Runner::of(id, &[]);
+        Measured {
+            cell,
+            runners: plan
+                .routines_for(cell, self.features)
+                .into_iter()
+                .map(runner)
+                .collect(),
+            reading: vec![Vec::new(); if is_read(cell) { READERS.len() } else { 0 }],
+            best: DEFAULT,
+            libc: Vec::new(),
+            verified: Vec::new(),
+        }
+    }
+
+    /// 0 to n - 1, shuffled.
+    fn order(&mut self, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..n).collect();
+        order.shuffle(&mut self.random);
+        order
+    }
+
+    fn sample(&mut self, cell: Cell, id: RoutineId) -> Result<f64, String> {
+        let copy = code(id, self.features)?;
+        // SAFETY: `code` gives only what a CPU with the features can run, and the catalogue's routines keep to CopyFn.
+        let time = unsafe { self.stage.sample(cell, copy) };
+        time.map_err(|wrong| format!("{}: {wrong}", catalogue()[usize::from(id)].name))
+    }
+
+    fn stream(&mut self, kernel: Kernel) -> Result<f64, String> {
+        // SAFETY: the kernels are SSE2, and stay within the bytes that the cell has.
+        unsafe { self.stage.sample_stream(self.limits_at, kernel.run) }
+    }
+
+    fn read(&mut self, cell: Cell, reader: CopyFn) -> Result<f64, String> {
+        // SAFETY: as for the kernels.
+        unsafe { self.stage.sample_stream(cell, reader) }
+    }
+
+    /// Every racing routine of every cell once, cells and routines in random order; every kernel once.
+    fn choose(
+        &mut self,
+        cells: &mut [Measured],
+        kernels: &mut [(Kernel, Vec<f64>)],
+        what: &str,
+    ) -> Result<(), String> {
+        self.progress.step(what);
+        for at in self.order(kernels.len()) {
+            let (kernel, times) = &mut kernels[at];
+            times.push(self.stream(*kernel)?);
+        }
+        for at in self.order(cells.len()) {
+            let measured = &mut cells[at];
+            self.progress.detail(&format!("{what}: {}", measured.cell));
+            for which in self.order(measured.runners.len()) {
+                let runner = &mut measured.runners[which];
+                if runner.racing {
+                    runner.times.push(self.sample(measured.cell, runner.id)?);
+                }
+            }
+            for (times, reader) in measured.reading.iter_mut().zip(READERS) {
+                times.push(self.read(measured.cell, reader)?);
+            }
+            self.progress.advance(measured.length());
+        }
+        Ok(())
+    }
+
+    /// libc and the best of every cell in random order; the best kernels.
+    fn verify(
+        &mut self,
+        cells: &mut [Measured],
+        limits: &mut [(Kernel, Limit)],
+        what: &str,
+    ) -> Result<(), String> {
+        self.progress.step(what);
+        for at in self.order(limits.len()) {
+            let (kernel, limit) = &mut limits[at];
+            limit.verified.push(self.stream(*kernel)?);
+        }
+        for at in self.order(cells.len()) {
+            let measured = &mut cells[at];
+            self.progress.detail(&format!("{what}: {}", measured.cell));
+            for which in self.order(2) {
+                let (id, times) = match which {
+                    0 => (DEFAULT, &mut measured.libc),
+                    _ => (measured.best, &mut measured.verified),
+                };
+                times.push(self.sample(measured.cell, id)?);
+            }
+            self.progress.advance(2.0 * measured.cell.length());
+        }
+        Ok(())
+    }
+
+    fn length_of_verifying(&self, cells: &[Measured]) -> f64 {
+        cells
+            .iter()
+            .map(|measured| 2.0 * measured.cell.length())
+            .sum()
+    }
+}
+
+impl Measured {
+    /// Of a choosing round.
+    fn length(&self) -> f64 {
+        self.runners.iter().filter(|runner| runner.racing).count() as f64 * self.cell.length()
+    }
+
+    /// After `round` rounds, takes those out of the race whose median is longer than the best's by more than its n-th part:
+    /// the more is known, the less lead is enough. Finds the best.
+    fn drop_behind(&mut self, round: usize) {
+        let best = (self.runners.iter())
+            .filter(|runner| runner.racing)
+            .map(|runner| (middle(&runner.times), runner.id))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((least, id)) = best else { return };
+        self.best = id;
+        let limit = least * (1.0 + 1.0 / round as f64);
+        for runner in &mut self.runners[1..] {
+            runner.racing &= middle(&runner.times) <= limit;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::copy::plan::Placement;
+
+    fn measured(times: &[&[f64]]) -> Measured {
+        let runner = |(id, times): (usize, &&[f64])| Runner::of(id as RoutineId, times);
+        Measured {
+            cell: Cell {
+                bytes: 4096,
+                placement: Placement::Aliased,
+                state: State::Warm,
+            },
+            runners: times.iter().enumerate().map(runner).collect(),
+            reading: Vec::new(),
+            best: DEFAULT,
+            libc: Vec::new(),
+            verified: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn who_falls_behind_leaves_the_race_but_libc_never() {
+        let mut cell = measured(&[&[9.0], &[1.0], &[1.9], &[2.1]]);
+        cell.drop_behind(1);
+        let racing: Vec<bool> = cell.runners.iter().map(|runner| runner.racing).collect();
+        assert_eq!((cell.best, racing), (1, vec![true, true, true, false]));
+        // Later a smaller lead is enough, and one that has left is not the best, however fast it was.
+        for (runner, time) in cell.runners.iter_mut().zip([0.9, 1.0, 1.3, 0.1]) {
+            runner.times = vec![time; 4];
+        }
+        cell.drop_behind(4);
+        let racing: Vec<bool> = cell.runners.iter().map(|runner| runner.racing).collect();
+        assert_eq!(
+            (cell.best, racing),
+            (DEFAULT, vec![true, true, false, false])
+        );
+    }
+
+    #[test]
+    fn the_fastest_kernel_of_each_way_is_found() {
+        let kernels: Vec<(Kernel, Vec<f64>)> = KERNELS
+            .iter()
+            .map(|&kernel| {
+                (
+                    kernel,
+                    vec![f64::from(u8::from(kernel.name != "non-temporal"))],
+                )
+            })
+            .collect();
+        let (_, limit) = fastest(&kernels, Way::Write, 1).unwrap();
+        assert_eq!((limit.way, limit.best), (Way::Write, "non-temporal"));
+    }
+}

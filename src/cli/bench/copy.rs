@@ -1,0 +1,140 @@
+//! `copytune bench copy`.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Parser;
+use copytune_core::bench::copy::measure;
+use copytune_core::bench::copy::plan::{Placement, Request, State, parse_sizes};
+use copytune_core::options::Options;
+use copytune_core::routines::{Features, Mask};
+
+use super::{print, verdict, writable, write};
+use crate::cli::Outcome;
+
+/// Measure every copy routine by size, alignment and state of the data
+///
+/// Compares the best routine of each cell (size, alignment, state) with libc's memcpy, and with the fastest streams of memory that
+/// one core of the machine can read, write and copy. Needs no MPI, two cores, and some 300 MiB of memory. Both cores are kept
+/// busy: run it on an idle machine. COPYTUNE_CPU_MASK lowers the features that routines may use; taskset chooses the cores.
+#[derive(Parser)]
+pub struct Args {
+    /// Under a minute: fewer sizes, alignments and rounds, and only routines that are sensible for a size
+    #[arg(long)]
+    quick: bool,
+    /// Sizes from 64 to 64M: a list as 4K,1M, a range of powers of two as 4K..1M, or all powers of two: all [default: powers of four]
+    #[arg(long, value_name = "LIST", value_parser = sizes)]
+    sizes: Option<List<usize>>,
+    /// SOURCE/DESTINATION in bytes beyond a multiple of 64, as 0/0,1/8; alias: 4 KiB apart; all: every pair of 0, 1, 8, 31, and alias
+    /// [default: five that have each offset on both sides; two from 4M on]
+    #[arg(long, value_name = "LIST", value_parser = placements)]
+    alignments: Option<List<Placement>>,
+    /// States of the data: warm, cold, dirty (in another core's cache), shared (through a mapping) [default: all]
+    #[arg(long, value_name = "LIST", value_parser = states)]
+    states: Option<List<State>>,
+    /// Routines by name or glob, as avx2*,rep-*; libc's always takes part [default: all that can run here]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    routines: Vec<String>,
+    /// Minutes after which no more rounds are begun [default: 9, quick: 0.8]
+    #[arg(long, value_name = "N", value_parser = minutes)]
+    minutes: Option<f64>,
+    /// Seed of the random orders [default: from the clock]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Exit with status 1 when a target is not met
+    #[arg(long)]
+    check: bool,
+    /// Write everything that was measured, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the times of every routine in every cell, as comma-separated values
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Draw bandwidth by size: the best routine, libc, and the machine's limits
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+impl Args {
+    /// Measures, prints, and writes the files.
+    pub fn run(self) -> Outcome {
+        let (options, warnings) = Options::from_env();
+        for warning in warnings {
+            eprintln!("copytune: {warning}");
+        }
+        let mask = match &options.cpu_mask {
+            Some(mask) => mask.parse::<Mask>()?,
+            None => Mask::NONE,
+        };
+        let files = [&self.json, &self.csv, &self.svg];
+        for file in files.into_iter().flatten() {
+            writable(file)?;
+        }
+        let request = Request {
+            quick: self.quick,
+            sizes: self.sizes.unwrap_or_default().0,
+            placements: self.alignments.unwrap_or_default().0,
+            states: self.states.unwrap_or_default().0,
+            routines: self.routines,
+            seed: self.seed.unwrap_or_else(from_clock),
+            features: Features::detect().masked(mask),
+        };
+        let minutes = self.minutes.unwrap_or(if self.quick { 0.8 } else { 9.0 });
+        let report = measure(&request, Duration::from_secs_f64(60.0 * minutes))?;
+        print(&report.results);
+        if let Some(file) = &self.json {
+            write(file, serde_json::to_string_pretty(&report.results)? + "\n")?;
+        }
+        for (file, text) in [(&self.csv, report.csv), (&self.svg, report.svg)] {
+            if let Some(file) = file {
+                write(file, text)?;
+            }
+        }
+        Ok(verdict(&report.results, self.check))
+    }
+}
+
+/// One option's values; a type of its own, because clap takes a `Vec` for an option that is given several times.
+#[derive(Debug, Clone)]
+struct List<T>(Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        List(Vec::new())
+    }
+}
+
+/// The items between commas, each of which may stand for several values.
+fn list<T>(text: &str, item: impl Fn(&str) -> Result<Vec<T>, String>) -> Result<List<T>, String> {
+    let items: Result<Vec<Vec<T>>, String> = text.split(',').map(str::trim).map(item).collect();
+    Ok(List(items?.into_iter().flatten().collect()))
+}
+
+fn sizes(text: &str) -> Result<List<usize>, String> {
+    list(text, parse_sizes)
+}
+
+fn placements(text: &str) -> Result<List<Placement>, String> {
+    list(text, |item| match item {
+        "all" => Ok(Placement::all()),
+        _ => Ok(vec![item.parse()?]),
+    })
+}
+
+fn states(text: &str) -> Result<List<State>, String> {
+    list(text, |item| match item {
+        "all" => Ok(State::ALL.to_vec()),
+        _ => Ok(vec![item.parse()?]),
+    })
+}
+
+fn minutes(text: &str) -> Result<f64, String> {
+    const MOST: f64 = 1440.0;
+    let number = text.parse::<f64>().ok().filter(|minutes| (0.0..=MOST).contains(minutes));
+    number.ok_or_else(|| format!("a number from 0 to {MOST}"))
+}
+
+fn from_clock() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |time| time.subsec_nanos().into())
+}
