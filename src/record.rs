@@ -80,14 +80,16 @@ pub struct Record {
 
 impl Record {
     /// A record of nothing. `rate` is the clock's ticks per second, `now` the seconds since the Unix epoch,
-    /// `seconds` the run's duration, `finished` whether it reached MPI_Finalize.
-    pub fn new(rate: f64, now: u64, seconds: f64, finished: bool) -> Self {
+    /// `seconds` the run's duration, `finished` whether it reached MPI_Finalize, `not_direct` why no message was read
+    /// directly.
+    pub fn new(rate: f64, now: u64, seconds: f64, finished: bool, not_direct: String) -> Self {
         Self {
             state: RankState {
                 runs: 1,
                 saved_at: now,
                 finished,
                 seconds,
+                not_direct,
                 ..RankState::default()
             },
             sites: HashMap::new(),
@@ -164,6 +166,7 @@ impl Record {
             let kernel = share(node.kernel_bytes).min(total - user);
             Copied {
                 user,
+                direct: share(node.direct_bytes).min(user),
                 kernel,
                 unseen: total - user - kernel,
             }

@@ -14,6 +14,10 @@ const WATCHED: u64 = 5;
 /// would gain half of it, which no guard could tell from noise.
 const LEAST_SHARE: f64 = 0.004;
 
+/// Executions within which the kernel's copies of an interval's messages are waited for to become direct ones: the
+/// receiver asks after 32 messages from one buffer (docs/direct-copy.md), and there may be some buffers in turn.
+const HOPE: u64 = 256;
+
 /// One execution in so many is timed in an interval that is not tuned, for the report.
 const SPARSE: u64 = 64;
 
@@ -56,14 +60,14 @@ pub struct Interval {
     pub tuner: Option<Tuner>,
     /// Ticks of its timed executions, whatever their configuration and class.
     pub times: Moments,
-    /// Ticks of its copies by the hooked functions while it was watched, per tick of its time.
+    /// Ticks of its copies per tick of its time, in that execution of the watch in which they were most: others may have
+    /// waited for a processor.
     pub share: f64,
     pub(super) classes: Vec<u32>,
     pub(super) held: Vec<NodeId>,
     /// Executions, counted like a node's calls.
     pub executions: u64,
     seen: u64,
-    watched_ticks: f64,
     own: Vec<f64>,
 }
 
@@ -79,7 +83,6 @@ impl Interval {
             held: Vec::new(),
             executions: 0,
             seen: 0,
-            watched_ticks: 0.0,
             own: Vec::new(),
         }
     }
@@ -109,7 +112,10 @@ impl Interval {
             Stage::Watching | Stage::Profiled => {
                 for &member in members {
                     if let Some(node) = nodes.get_mut(member as usize) {
-                        node.hold(self.stage == Stage::Watching);
+                        match self.stage {
+                            Stage::Watching => node.watch(),
+                            _ => node.hold(false),
+                        }
                     }
                 }
             }
@@ -156,12 +162,13 @@ impl Interval {
                 // The first is not counted.
                 if self.seen > 1 {
                     self.times.push(ticks);
-                    self.watched_ticks += self
+                    let own: u64 = self
                         .variables
                         .iter()
                         .filter_map(|variable| nodes.get(variable.node as usize))
-                        .map(|node| node.own as f64)
-                        .sum::<f64>();
+                        .map(|node| node.own)
+                        .sum();
+                    self.share = self.share.max(own as f64 / ticks.max(1.0));
                 }
             }
             _ => self.times.push(ticks),
@@ -260,6 +267,26 @@ impl Interval {
         self.times.count() >= WATCHED
     }
 
+    /// Begins the watch anew where direct copies may yet take the kernel's place; returns whether it does.
+    pub(super) fn hopes(&mut self, members: &[NodeId], nodes: &mut [Node]) -> bool {
+        let hopeful = self.seen < HOPE
+            && members.iter().any(|&member| {
+                nodes
+                    .get(member as usize)
+                    .is_some_and(Node::may_become_reachable)
+            });
+        if hopeful {
+            self.times = Moments::default();
+            self.share = 0.0;
+            for &member in members {
+                if let Some(node) = nodes.get_mut(member as usize) {
+                    node.watch();
+                }
+            }
+        }
+        hopeful
+    }
+
     /// Settles on a tuner for `variables`, those of its nodes that can be tuned, or on none.
     pub(super) fn decide(
         &mut self,
@@ -269,12 +296,6 @@ impl Interval {
         config: &Config,
         settings: &Settings,
     ) {
-        let time = self.times.mean().unwrap_or(0.0) * self.times.count() as f64;
-        self.share = if time > 0.0 {
-            self.watched_ticks / time
-        } else {
-            0.0
-        };
         let messages = members.iter().any(|&member| {
             nodes
                 .get(member as usize)

@@ -65,6 +65,8 @@ pub struct Config {
     pub forbidden: Vec<RoutineId>,
     /// Messages smaller than this many bytes are not tuned (source §4.5.1: the rest of a call hides the copy).
     pub min_bytes: u64,
+    /// Whether routines may copy directly from the sender's memory in place of the kernel.
+    pub direct: bool,
     /// Ticks that one reading of the clock adds to a measured time.
     pub clock_cost: u64,
     /// Seed, turn and strategy of the tuners.
@@ -449,6 +451,9 @@ impl Engine {
         let Some(interval) = self.intervals.get_mut(id as usize) else {
             return;
         };
+        if self.config.direct && interval.hopes(self.tracker.nodes(id), &mut self.nodes) {
+            return;
+        }
         let variables: Vec<Variable> = self
             .tracker
             .nodes(id)

@@ -36,8 +36,14 @@ pub struct Node {
     pub observed_bytes: u64,
     /// Bytes that went through the hooked copy functions while it was observed.
     pub user_bytes: u64,
+    /// The part of `user_bytes` that was read directly from the sender's memory.
+    pub direct_bytes: u64,
     /// Bytes that the kernel copied while it was observed.
     pub kernel_bytes: u64,
+    /// The part of `kernel_bytes` that could have been read directly.
+    offered_bytes: u64,
+    /// `observed_bytes`, and how many of them any routine could have copied, when the watch began.
+    before: (u64, u64),
     /// Ticks of its copies in the interval's present execution.
     pub(super) own: u64,
     /// The number of calls at which observation ends.
@@ -55,7 +61,10 @@ impl Node {
             calls: 0,
             observed_bytes: 0,
             user_bytes: 0,
+            direct_bytes: 0,
             kernel_bytes: 0,
+            offered_bytes: 0,
+            before: (0, 0),
             own: 0,
             observe_until: OBSERVED_CALLS,
         }
@@ -96,15 +105,41 @@ impl Node {
         self.own += ticks;
     }
 
-    /// Counts bytes that the kernel copied for it.
+    /// The same for a copy directly from the sender's memory, in place of the kernel's.
     #[inline]
-    pub fn copied_by_kernel(&mut self, bytes: usize) {
-        self.kernel_bytes += bytes as u64;
+    pub fn copied_directly(&mut self, bytes: usize, ticks: u64) {
+        self.direct_bytes += bytes as u64;
+        self.copied(bytes, ticks);
     }
 
-    /// Whether the hooks see enough of its bytes to make a difference: one in ten.
+    /// Counts bytes that the kernel copied for it; `offered`: a routine could have copied them directly.
+    #[inline]
+    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, offered: bool) {
+        self.kernel_bytes += bytes as u64;
+        self.offered_bytes += u64::from(offered) * bytes as u64;
+        self.own += ticks;
+    }
+
+    fn reached(&self) -> u64 {
+        self.user_bytes + self.offered_bytes
+    }
+
+    /// Whether routines can copy enough of the bytes that it had since the watch began to make a difference: one in ten.
     pub fn reachable(&self) -> bool {
-        self.user_bytes > 0 && self.user_bytes.saturating_mul(10) >= self.observed_bytes
+        let (observed, reached) = self.before;
+        let reached = self.reached() - reached;
+        reached > 0 && reached.saturating_mul(10) >= self.observed_bytes - observed
+    }
+
+    /// Whether the kernel copies its messages, which may change.
+    pub(super) fn may_become_reachable(&self) -> bool {
+        self.kernel_bytes > 0 && !self.reachable()
+    }
+
+    /// A watch begins.
+    pub(super) fn watch(&mut self) {
+        self.before = (self.observed_bytes, self.reached());
+        self.hold(true);
     }
 
     /// Observed until it is released.

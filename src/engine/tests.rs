@@ -33,6 +33,7 @@ fn config(mode: Mode) -> Config {
         mode,
         features: Features::detect(),
         forbidden: Vec::new(),
+        direct: false,
         min_bytes: 1024,
         clock_cost: 0,
         tuner: Settings {
@@ -152,6 +153,51 @@ fn copies_out_of_reach_are_left_alone() {
     machine.ping_pong(500);
     assert_eq!(machine.only_interval().1.stage, Stage::Unreachable);
     assert!(machine.trace.iter().all(|(_, choice)| *choice == DEFAULT));
+}
+
+/// A ping-pong whose received messages the kernel copies, and from round `offered` on could be copied directly.
+fn by_the_kernel(machine: &mut Machine, rounds: usize, offered: usize) {
+    for round in 0..rounds {
+        machine.call(0, BYTES, 500);
+        if machine.engine.nodes().len() == 1 {
+            machine.engine.add_node(info(1, BYTES));
+        }
+        machine.engine.step(1, &mut machine.clock);
+        let node = machine.engine.node_mut(1).unwrap();
+        let direct = round >= offered && node.routine.is_some();
+        let ticks = (machine.cost)(if direct { node.choice } else { DEFAULT });
+        if node.observe && direct {
+            node.copied_directly(BYTES as usize, ticks);
+        } else if node.observe {
+            node.copied_by_kernel(BYTES as usize, ticks, round >= offered);
+        }
+        machine.clock.ticks += ticks + 500;
+    }
+}
+
+#[test]
+fn the_kernels_copies_give_way_to_direct_ones_that_are_faster() {
+    for (direct, offered, expected) in [
+        (true, 40, Stage::Tuning),
+        (true, usize::MAX, Stage::Unreachable),
+        (false, usize::MAX, Stage::Unreachable),
+    ] {
+        let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+        machine.engine.config.direct = direct;
+        machine.reach = 0;
+        by_the_kernel(&mut machine, 6000, offered);
+        let (_, interval) = machine.only_interval();
+        assert_eq!(interval.stage, expected, "{direct} {offered}");
+        let node = machine.engine.node(1).unwrap();
+        if expected == Stage::Tuning {
+            let adopted: Vec<NodeId> = interval.variables.iter().map(|v| v.node).collect();
+            assert_eq!(adopted, [1], "the sender's side has nothing to choose");
+            assert_eq!(node.choice, 3);
+            assert!(node.direct_bytes > 0);
+        } else {
+            assert_eq!((node.choice, node.direct_bytes), (DEFAULT, 0));
+        }
+    }
 }
 
 #[test]

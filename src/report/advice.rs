@@ -17,7 +17,13 @@ pub fn share_line(copied: &Copied) -> String {
     [
         part(
             copied.user,
-            "copied in user space, where routines can be chosen",
+            &match copied.direct {
+                0 => "copied in user space, where routines can be chosen".to_owned(),
+                direct => format!(
+                    "copied in user space, where routines can be chosen ({} of all directly from the sender's memory)",
+                    share(direct, total)
+                ),
+            },
         ),
         part(copied.kernel, "copied by the kernel"),
         part(
@@ -29,8 +35,8 @@ pub fn share_line(copied: &Copied) -> String {
 }
 
 /// What would help when the library's copies could hardly be reached; `None` when they could, or when
-/// nothing was sent.
-pub fn advice(copied: &Copied, mpi: &str) -> Option<String> {
+/// nothing was sent. `not_direct` tells why no message was read directly.
+pub fn advice(copied: &Copied, mpi: &str, not_direct: &str) -> Option<String> {
     let total = copied.total();
     let reached = copied.user as f64 >= 0.01 * total as f64;
     if total == 0 || reached {
@@ -53,8 +59,12 @@ pub fn advice(copied: &Copied, mpi: &str) -> Option<String> {
         }
         None => "UCX_RNDV_THRESH=inf",
     };
+    let direct = match not_direct {
+        "" => "no buffer was sent often enough for direct copies".to_owned(),
+        why => format!("no direct copies: {why}"),
+    };
     Some(format!(
-        "the kernel copies the messages, which no routine can change; {knob} makes them copies in user space, which can be faster or slower: compare the program's whole time"
+        "the kernel copies the messages ({direct}); {knob} makes them copies in user space, which can be faster or slower: compare the program's whole time"
     ))
 }
 
@@ -64,8 +74,12 @@ pub fn summary_line<'a>(key: &Key, ranks: impl IntoIterator<Item = &'a RankState
     let mut tally = Tally::default();
     let mut best = f64::NEG_INFINITY;
     let mut seen = 0u32;
+    let mut not_direct = "";
     for state in ranks {
         seen += 1;
+        if not_direct.is_empty() {
+            not_direct = &state.not_direct;
+        }
         copied.add(&state.latest);
         tally.add(state);
         let gains = state.intervals.iter().filter(|i| i.adopted());
@@ -85,7 +99,7 @@ pub fn summary_line<'a>(key: &Key, ranks: impl IntoIterator<Item = &'a RankState
         share(copied.user, copied.total()),
         bytes(copied.total())
     );
-    if let Some(advice) = advice(&copied, &key.mpi) {
+    if let Some(advice) = advice(&copied, &key.mpi, not_direct) {
         line.push_str(&format!("{reachable}: {advice}"));
         return line;
     }
@@ -142,6 +156,7 @@ mod tests {
             user,
             kernel,
             unseen,
+            ..Copied::default()
         }
     }
 
@@ -159,18 +174,18 @@ mod tests {
     #[test]
     fn advice_names_the_knob_of_the_library_only_where_it_would_help() {
         for library in ["Open MPI 4.1.4", "Open MPI v4.1.4"] {
-            let open_mpi = advice(&copied(0, 1 << 30, 1 << 30), library).unwrap();
+            let open_mpi = advice(&copied(0, 1 << 30, 1 << 30), library, "").unwrap();
             assert!(open_mpi.contains("btl_vader_single_copy_mechanism none"));
         }
-        let later = advice(&copied(0, 1 << 30, 0), "Open MPI v5.0.3").unwrap();
+        let later = advice(&copied(0, 1 << 30, 0), "Open MPI v5.0.3", "").unwrap();
         assert!(later.contains("smsc") && !later.contains("vader"));
-        let mpich = advice(&copied(1, 1 << 30, 1 << 30), "MPICH 4.0.2").unwrap();
+        let mpich = advice(&copied(1, 1 << 30, 1 << 30), "MPICH 4.0.2", "").unwrap();
         assert!(mpich.contains("UCX_RNDV_THRESH=inf") && !mpich.contains("vader"));
-        let device = advice(&copied(0, 0, 1 << 30), "MPICH 4.0.2").unwrap();
+        let device = advice(&copied(0, 0, 1 << 30), "MPICH 4.0.2", "").unwrap();
         assert!(!device.contains("UCX_RNDV"));
-        assert_eq!(advice(&copied(0, 0, 5), "MPICH 4.0.2").unwrap(), device);
-        assert_eq!(advice(&copied(50, 50, 0), "MPICH 4.0.2"), None);
-        assert_eq!(advice(&copied(0, 0, 0), "MPICH 4.0.2"), None);
+        assert_eq!(advice(&copied(0, 0, 5), "MPICH 4.0.2", "").unwrap(), device);
+        assert_eq!(advice(&copied(50, 50, 0), "MPICH 4.0.2", ""), None);
+        assert_eq!(advice(&copied(0, 0, 0), "MPICH 4.0.2", ""), None);
     }
 
     #[test]

@@ -130,7 +130,11 @@ impl Report {
         let mut joined = Joined::default();
         let (mut copied, mut latest) = (Copied::default(), Copied::default());
         let mut tally = Tally::default();
+        let mut not_direct = "";
         for (number, rank_state) in &chosen {
+            if not_direct.is_empty() {
+                not_direct = &rank_state.not_direct;
+            }
             copied.add(&rank_state.copied);
             latest.add(&rank_state.latest);
             tally.add(rank_state);
@@ -158,7 +162,7 @@ impl Report {
             copied,
             latest,
             tally,
-            advice: super::advice(&latest, &state.key.mpi),
+            advice: super::advice(&latest, &state.key.mpi, not_direct),
             sites,
             intervals,
             by_rank,

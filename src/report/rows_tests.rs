@@ -28,11 +28,12 @@ pub(in crate::report) fn rank(gain: f64, phase: Phase) -> RankState {
         saved_at: 50,
         finished: true,
         unfit: false,
+        not_direct: String::new(),
         seconds: 9.0,
         copied: Copied {
             user: 1 << 20,
             kernel: 1 << 20,
-            unseen: 0,
+            ..Copied::default()
         },
         latest: Copied {
             user: 1 << 20,
@@ -291,7 +292,7 @@ proptest::proptest! {
         all: bool,
     ) {
         let mut odd = rank(times[0], Phase::Adopted);
-        odd.copied = Copied { user: numbers[0], kernel: numbers[1], unseen: numbers[2] };
+        odd.copied = Copied { user: numbers[0], kernel: numbers[1], unseen: numbers[2], ..Copied::default() };
         odd.saved_at = numbers[3];
         odd.sites[1].bytes = numbers[4];
         odd.sites[1].executions = numbers[5];

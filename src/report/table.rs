@@ -185,8 +185,16 @@ fn node_cells(node: &NodeRow, site: &SiteRow) -> [String; 5] {
             .collect::<Vec<_>>()
             .join(", "),
     };
+    let copied = &site.copied;
+    let chosen = node.routines.iter().any(|(name, _)| name != "default");
+    let direct = match () {
+        // Directly from the sender's memory: most bytes of the messages whose copies were seen.
+        () if !chosen || copied.direct == 0 => "",
+        () if copied.direct > copied.user / 2 => " (direct)",
+        () => " (partly direct)",
+    };
     let [call, size, executions, location] = site_cells(site);
-    [call, size, executions, routines, location]
+    [call, size, executions, routines + direct, location]
 }
 
 fn site_cells(site: &SiteRow) -> [String; 4] {

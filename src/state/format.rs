@@ -49,6 +49,8 @@ pub struct RankState {
     /// The part of `copied` that came with the latest run; filled in by [`super::save`]. Settings that decide
     /// how bytes are copied can differ between runs, and then the sum describes none of them.
     pub latest: Copied,
+    /// Why no message was read directly in the latest run, in a few words; empty where some were, or none would be.
+    pub not_direct: String,
     /// The call sites; everything else names them by index.
     pub sites: Vec<Site>,
     /// The intervals.
@@ -61,6 +63,8 @@ pub struct RankState {
 pub struct Copied {
     /// By a copy in user space that the hooks reached.
     pub user: u64,
+    /// The part of `user` that was read directly from the sender's memory, in place of the kernel's copy.
+    pub direct: u64,
     /// By the kernel (process_vm_readv and process_vm_writev).
     pub kernel: u64,
     /// By neither: inline code, devices, or not at all.
@@ -78,6 +82,7 @@ impl Copied {
     /// Adds another count.
     pub fn add(&mut self, other: &Copied) {
         self.user = self.user.saturating_add(other.user);
+        self.direct = self.direct.saturating_add(other.direct);
         self.kernel = self.kernel.saturating_add(other.kernel);
         self.unseen = self.unseen.saturating_add(other.unseen);
     }

@@ -31,6 +31,7 @@ pub(super) fn merge(known: RankState, mut run: RankState) -> RankState {
         seconds: sum(known.seconds, run.seconds),
         copied: known.copied,
         latest: run.copied,
+        not_direct: run.not_direct.clone(),
         ..RankState::default()
     };
     merged.copied.add(&run.copied);

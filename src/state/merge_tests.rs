@@ -139,7 +139,7 @@ fn the_latest_runs_bytes_stand_beside_the_sum() {
         copied: Copied {
             user,
             kernel,
-            unseen: 0,
+            ..Copied::default()
         },
         ..rank_state(&[1], 1)
     };

@@ -1,7 +1,7 @@
 //! process_vm_readv and process_vm_writev: the libraries' single copy by the kernel. Reads of promoted buffers are made
 //! directly (see `direct`); anything else is passed on as it is and counted, so that the report can say where a message's bytes went.
 
-use crate::direct::{self, Kernel, Read};
+use crate::direct::{self, Kernel, Outcome, Read};
 use crate::ranges::Owner;
 use crate::session::Session;
 use crate::{clock, copies, resolve, tls};
@@ -91,16 +91,20 @@ unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
     };
     let owner = session.owner(read.target as usize, 0);
     let before = clock::now();
-    let routine = owner.routine.unwrap_or_else(copies::next_memmove);
+    let since = |node: &Node| match node.timed {
+        true => clock::now().wrapping_sub(before),
+        false => 0,
+    };
+    // The library's default is the kernel's copy; any routine of the catalogue copies directly.
+    let routine = match owner.routine {
+        None if direct::is_forced() => Some(copies::next_memmove()),
+        routine => routine,
+    };
     // SAFETY: as the caller promises; the routine is one that this CPU can run (Routine::function).
-    if unsafe { session.reader.read(read, next, routine) } {
+    let outcome = unsafe { session.reader.read(read, next, routine) };
+    if outcome == Outcome::Done {
         note(session, owner, |node| {
-            let ticks = if node.timed {
-                clock::now().wrapping_sub(before)
-            } else {
-                0
-            };
-            node.copied(read.bytes, ticks);
+            node.copied_directly(read.bytes, since(node))
         });
         return Some(read.bytes as ssize_t);
     }
@@ -119,9 +123,13 @@ unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
     // SAFETY: errno is the calling thread's own; what follows must not change what the call has left there.
     let errno = unsafe { *libc::__errno_location() };
     if let Ok(bytes) = usize::try_from(done) {
-        note(session, owner, |node| node.copied_by_kernel(bytes));
-        if bytes == read.bytes {
-            session.reader.read_by_kernel(read, next);
+        let offered = outcome == Outcome::Offered;
+        note(session, owner, |node| {
+            node.copied_by_kernel(bytes, since(node), offered)
+        });
+        let eager = routine.is_some();
+        if bytes == read.bytes && !offered && (eager || direct::explores()) {
+            session.reader.read_by_kernel(read, next, eager);
         }
     }
     // SAFETY: as above.
@@ -183,6 +191,8 @@ unsafe fn count(
         // SAFETY: there is at least one entry.
         let (target, source) = place(unsafe { (*local).iov_base } as usize);
         let owner = session.owner(target, source);
-        note(session, owner, |node| node.copied_by_kernel(bytes));
+        note(session, owner, |node| {
+            node.copied_by_kernel(bytes, 0, false)
+        });
     }
 }

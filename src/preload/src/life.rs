@@ -160,6 +160,7 @@ fn start(world: bool) -> bool {
     };
     let explores = options.mode != options::Mode::DryRun
         && (options.mode == options::Mode::Tune || options.routine.is_some());
+    let chooses = explores || options.mode == options::Mode::Replay;
     let job = Job {
         options,
         library,
@@ -175,8 +176,8 @@ fn start(world: bool) -> bool {
         ucx::open();
     }
     copies::set_threshold(threshold);
-    if let Some(job) = JOB.get() {
-        direct::start(job.options.direct);
+    if let (Some(job), true) = (JOB.get(), chooses) {
+        direct::start(job.options.direct, explores);
     }
     // SAFETY: atexit(3) with a function that lives as long as this library, which is never unloaded (preloaded).
     unsafe { libc::atexit(at_exit) };
@@ -236,6 +237,7 @@ pub fn new_engine() -> Option<(Engine, Library)> {
         mode,
         features: job.features,
         forbidden,
+        direct: direct::is_on(),
         min_bytes: job.options.min_bytes as u64,
         clock_cost: job.clock_cost,
         tuner: Settings {
@@ -332,7 +334,7 @@ fn end(finished: bool) {
                 return;
             }
             session::count_unseen();
-            let mut record = job.memory.record(clock::rate(), finished);
+            let mut record = job.memory.record(clock::rate(), finished, direct::reason());
             session::for_each(|session| record.add(&session.engine, &session.signatures));
             job.memory.save(job.place.0, record);
         }));

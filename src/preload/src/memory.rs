@@ -186,13 +186,14 @@ impl Memory {
         !self.unfit.swap(true, Ordering::Relaxed)
     }
 
-    /// A record for the end of this run.
-    pub fn record(&self, rate: f64, finished: bool) -> Record {
+    /// A record for the end of this run; `not_direct` tells why no message was read directly.
+    pub fn record(&self, rate: f64, finished: bool, not_direct: String) -> Record {
         let mut record = Record::new(
             rate,
             seconds_since_epoch(),
             self.began.elapsed().as_secs_f64(),
             finished,
+            not_direct,
         );
         if self.unfit.load(Ordering::Relaxed) {
             record.mark_unfit();

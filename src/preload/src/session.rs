@@ -255,8 +255,8 @@ impl Session {
 
     #[cold]
     fn doze(&mut self, rest: usize) -> usize {
-        if direct::is_on() {
-            // Reads are made and buffers promoted in calls that are seen.
+        if direct::is_forced() {
+            // Reads are made directly in calls that are seen.
             return 0;
         }
         if ucx::is_open() {
@@ -331,7 +331,7 @@ impl Session {
                 // Where the messages lie matters only for copies that are counted or made by another routine, and for
                 // buffers that are sent directly.
                 let mut spans = Spans::default();
-                let promotes = direct::is_on() && sent.bytes > 0;
+                let promotes = sent.bytes > 0 && direct::is_asked();
                 if matters || promotes || matches!(completion, Completion::Persistent(_)) {
                     let mut span = |message, data: Option<Data>| {
                         data.map_or(Span::default(), |data| {
@@ -617,7 +617,9 @@ impl Session {
 
     fn before_start(&mut self, slot: &Slot, arguments: &[usize], owner: Owner) {
         self.requests(slot, arguments, |session, request, _| {
-            if let Some((span, bytes)) = session.ranges.sends(request) {
+            if let Some((span, bytes)) = session.ranges.sends(request)
+                && direct::is_asked()
+            {
                 direct::sending(span.start, span.end, bytes);
             }
             session.ranges.activate(request, owner)

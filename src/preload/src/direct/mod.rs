@@ -20,26 +20,27 @@ mod plain;
 mod promotion;
 mod reader;
 
-pub use promotion::sending;
-pub use reader::{Kernel, Read, Reader};
+pub use promotion::{is_asked, sending};
+pub use reader::{Kernel, Outcome, Read, Reader};
 
 use crate::log::{self, Level};
 use copytune_core::options::Direct;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
 
 /// Bytes of a page (x86-64).
 const PAGE: usize = 4096;
 
 static ON: AtomicBool = AtomicBool::new(false);
-/// Equal kernel copies after which the receiver asks for a promotion.
-static PATIENCE: AtomicU32 = AtomicU32::new(u32::MAX);
+/// Whether every message that can be read directly is, whatever routine its site has.
+static FORCED: AtomicBool = AtomicBool::new(false);
+/// Whether sites may get routines that they have not yet.
+static EXPLORES: AtomicBool = AtomicBool::new(false);
 /// Test only: the receiver believes the first answer for ever.
 static CREDULOUS: AtomicBool = AtomicBool::new(false);
 
-/// Twice the messages after which a promotion is repaid (docs/direct-copy.md).
-const REPAID_TWICE: u32 = 32;
-/// With COPYTUNE_DIRECT=force.
-const AT_ONCE: u32 = 2;
+/// Why this process takes no part in direct copies, for the report.
+static REASON: Mutex<String> = Mutex::new(String::new());
 
 /// Whether messages may be read directly, and own buffers promoted.
 #[inline(always)]
@@ -47,14 +48,47 @@ pub fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// At MPI_Init. Failure leaves everything to the kernel copy, and is told at level debug.
-pub fn start(direct: Direct) {
-    let patience = match direct {
-        Direct::Off => return,
-        Direct::Auto => REPAID_TWICE,
-        Direct::Force => AT_ONCE,
-    };
-    PATIENCE.store(patience, Ordering::Relaxed);
+/// Whether every message that can be read directly is, whatever routine its site has.
+#[inline]
+pub fn is_forced() -> bool {
+    FORCED.load(Ordering::Relaxed)
+}
+
+/// Whether buffers are asked for whose sites have no routine yet.
+#[inline]
+pub fn explores() -> bool {
+    EXPLORES.load(Ordering::Relaxed)
+}
+
+/// Notes why there are no direct copies, or no more of them, and says so at level debug.
+fn explain(reason: &str) {
+    if let Ok(mut known) = REASON.lock() {
+        reason.clone_into(&mut known);
+    }
+    log::say(
+        Level::Debug,
+        format_args!("no direct copies from this process: {reason}"),
+    );
+}
+
+/// Why no message was read directly, in a few words; empty where some were.
+pub fn reason() -> String {
+    if READS.load(Ordering::Relaxed) > 0 {
+        return String::new();
+    }
+    REASON
+        .lock()
+        .map_or_else(|_| String::new(), |reason| reason.clone())
+}
+
+/// At MPI_Init. `explores`: sites may get routines that they have not yet. Failure leaves everything to the kernel copy.
+pub fn start(direct: Direct, explores: bool) {
+    if direct == Direct::Off {
+        explain("switched off by COPYTUNE_DIRECT=off");
+        return;
+    }
+    FORCED.store(direct == Direct::Force, Ordering::Relaxed);
+    EXPLORES.store(explores, Ordering::Relaxed);
     mappings::without_query(std::env::var_os("COPYTUNE_TEST_NO_QUERY").is_some());
     CREDULOUS.store(
         std::env::var_os("COPYTUNE_TEST_STALE").is_some(),
@@ -63,10 +97,7 @@ pub fn start(direct: Direct) {
     discard::find_next();
     match arena::create().and_then(|()| fork::follow()) {
         Ok(()) => ON.store(true, Ordering::SeqCst),
-        Err(reason) => log::say(
-            Level::Debug,
-            format_args!("no direct copies from this process: {reason}"),
-        ),
+        Err(reason) => explain(reason),
     }
 }
 

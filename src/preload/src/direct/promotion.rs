@@ -33,7 +33,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     free: Vec::new(),
     next: FIRST,
     hand: 0,
-    held_by_device: None,
+    held_by_device: false,
 });
 
 struct Owner {
@@ -45,8 +45,8 @@ struct Owner {
     next: u64,
     /// The slot to be looked at next.
     hand: usize,
-    /// Whether some device may hold memory of this process, once that was looked at.
-    held_by_device: Option<bool>,
+    /// Whether some device may hold memory of this process.
+    held_by_device: bool,
 }
 
 struct Wanted {
@@ -69,26 +69,33 @@ pub fn may_hold(start: usize, end: usize) -> bool {
     start < HIGH.load(Relaxed) && end > LOW.load(Relaxed)
 }
 
-/// A send of `bytes` bytes in `[start, end)` begins: until it ends, the program leaves them alone (MPI 4.0, 3.4 and 3.7.2).
+/// A send begins: is [`sending`] to be told of it?
 #[inline]
-pub fn sending(start: usize, end: usize, bytes: u64) {
-    if !is_on() || end.wrapping_sub(start) < PAGE {
-        return;
+pub fn is_asked() -> bool {
+    if !is_on() {
+        return false;
     }
     let Some(arena) = arena::own() else {
-        return;
+        return false;
     };
     // The count may lose an update of another thread: it only spreads the work.
     let sends = SENDS.load(Relaxed).wrapping_add(1);
     SENDS.store(sends, Relaxed);
-    let idle = arena.words().asked.load(Relaxed) == SEEN.load(Relaxed)
-        && !WAITING.load(Relaxed)
-        && !(sends.is_multiple_of(SPARSE) && HIGH.load(Relaxed) != 0);
-    if !idle {
-        // Another thread that is at it will do.
-        if let Ok(mut owner) = OWNER.try_lock() {
-            owner.serve(arena, start, end, bytes == (end - start) as u64, sends);
-        }
+    arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
+        || WAITING.load(Relaxed)
+        || (sends.is_multiple_of(SPARSE) && HIGH.load(Relaxed) != 0)
+}
+
+/// A send of `bytes` bytes in `[start, end)` begins: until it ends, the program leaves them alone (MPI 4.0, 3.4 and 3.7.2).
+#[cold]
+pub fn sending(start: usize, end: usize, bytes: u64) {
+    if end.wrapping_sub(start) < PAGE {
+        return;
+    }
+    // Another thread that is at it will do.
+    if let (Some(arena), Ok(mut owner)) = (arena::own(), OWNER.try_lock()) {
+        let contiguous = bytes == (end - start) as u64;
+        owner.serve(arena, start, end, contiguous, SENDS.load(Relaxed));
     }
 }
 
@@ -136,22 +143,13 @@ impl Owner {
 
     /// Moves the whole pages of `[start, end)` that may be moved.
     fn promote(&mut self, arena: &Arena, start: usize, end: usize) {
-        if start >= end
-            || *self
-                .held_by_device
-                .get_or_insert_with(plain::devices_are_open)
-        {
+        if start >= end || self.held_by_device {
             return;
         }
-        // A device may have been opened since: looking costs little beside a promotion.
+        // A device may have been opened since the last time: looking costs little beside a promotion.
         if plain::devices_are_open() {
-            self.held_by_device = Some(true);
-            log::say(
-                Level::Debug,
-                format_args!(
-                    "no buffer is promoted any more: a device may hold this process's memory"
-                ),
-            );
+            self.held_by_device = true;
+            super::explain("a device that this process has open may hold its memory");
             return;
         }
         super::bindings::set();

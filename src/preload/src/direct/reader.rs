@@ -2,7 +2,7 @@
 
 use super::mappings::Mapping;
 use super::peer::Peer;
-use super::{CREDULOUS, PAGE, PATIENCE};
+use super::{CREDULOUS, PAGE};
 use copytune_core::routines::CopyFn;
 use core::ffi::{c_ulong, c_void};
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -20,6 +20,10 @@ const LEAST_WITHOUT_QUERY: usize = 512 * 1024;
 const PIECES: usize = 4;
 /// Ranges that are counted (two for each place of the table).
 const PLACES: usize = 2048;
+/// Twice the messages after which a promotion is repaid (docs/direct-copy.md): then the receiver asks for one.
+const REPAID_TWICE: u32 = 32;
+/// The same where direct copies are forced, or their routine was adopted in an earlier run.
+const AT_ONCE: u32 = 2;
 /// Reads of a process after which its arena is looked for.
 const FEW: u32 = 2;
 
@@ -47,7 +51,7 @@ struct Range {
     bytes: usize,
     /// Kernel copies.
     reads: u32,
-    /// Whether the last look found it promoted.
+    /// Whether the last look found it promoted. Only a look at the moment of the copy counts; this tells what to expect.
     direct: bool,
     /// The owner's generation at the last look.
     generation: u64,
@@ -68,13 +72,36 @@ pub struct Read {
     pub bytes: usize,
 }
 
+/// What became of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was made directly.
+    Done,
+    /// Nothing was done, or too little to rely on: the kernel is to copy everything. A routine could have copied it.
+    Offered,
+    /// The same, and no routine could.
+    Impossible,
+}
+
 impl Reader {
-    /// Makes the read directly; false: nothing was done, or too little to rely on, and the kernel is to copy everything.
+    /// Makes the read directly by `routine`, or only sees whether that could be done.
     ///
     /// # Safety
     /// The target is valid for that many bytes; `kernel` is process_vm_readv(2).
     #[inline]
-    pub unsafe fn read(&mut self, read: &Read, kernel: Kernel, routine: CopyFn) -> bool {
+    pub unsafe fn read(&mut self, read: &Read, kernel: Kernel, routine: Option<CopyFn>) -> Outcome {
+        // SAFETY: as the caller promises.
+        match (unsafe { self.try_read(read, kernel, routine) }, routine) {
+            (false, _) => Outcome::Impossible,
+            (true, None) => Outcome::Offered,
+            (true, Some(_)) => Outcome::Done,
+        }
+    }
+
+    /// # Safety
+    /// As [`Reader::read`].
+    #[inline]
+    unsafe fn try_read(&mut self, read: &Read, kernel: Kernel, routine: Option<CopyFn>) -> bool {
         if read.bytes < LEAST {
             return false;
         }
@@ -91,8 +118,8 @@ impl Reader {
             return false;
         };
         let generation = peer.words().generation.load(Acquire);
-        if !range.direct && range.generation == generation {
-            return false;
+        if range.generation == generation && (!range.direct || routine.is_none()) {
+            return range.direct;
         }
         // SAFETY: as the caller promises.
         let done = unsafe { copy(peer, range, read, kernel, routine) };
@@ -115,8 +142,8 @@ impl Reader {
         range.direct
     }
 
-    /// The kernel has made this read, completely.
-    pub fn read_by_kernel(&mut self, read: &Read, kernel: Kernel) {
+    /// The kernel has made this read, completely. `eager`: it is known that a direct copy is wanted.
+    pub fn read_by_kernel(&mut self, read: &Read, kernel: Kernel, eager: bool) {
         if read.bytes < LEAST {
             return;
         }
@@ -159,7 +186,7 @@ impl Reader {
         if let Some(range) = place_for(&mut self.ranges, read) {
             range.reads += 1;
             // What was asked for in vain is asked for ever more rarely.
-            let patience = PATIENCE.load(Relaxed);
+            let patience = if eager { AT_ONCE } else { REPAID_TWICE };
             if range.reads.is_multiple_of(patience) && (range.reads / patience).is_power_of_two() {
                 peer.words().ask(read.source, read.bytes);
             }
@@ -229,8 +256,8 @@ struct Piece {
     bytes: usize,
 }
 
-/// Asks what lies at the range now, has the kernel copy the edges, and copies the rest. `None`: it is not backed by the
-/// arena but for its edges.
+/// Asks what lies at the range now, has the kernel copy the edges, and copies the rest by `routine`, if there is one.
+/// `None`: it is not backed by the arena but for its edges.
 ///
 /// # Safety
 /// As [`Reader::read`].
@@ -240,7 +267,7 @@ unsafe fn copy(
     range: &mut Range,
     read: &Read,
     kernel: Kernel,
-    routine: CopyFn,
+    routine: Option<CopyFn>,
 ) -> Option<()> {
     let end = read.source.checked_add(read.bytes)?;
     let mut pieces = [Piece {
@@ -282,6 +309,9 @@ unsafe fn copy(
     if count == 0 || head >= PAGE || tail >= PAGE {
         return None;
     }
+    let Some(routine) = routine else {
+        return Some(());
+    };
     if head + tail > 0 {
         // SAFETY: parts of the ranges that the caller answers for.
         unsafe { edges(read, head, tail, kernel)? };

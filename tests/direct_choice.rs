@@ -1,0 +1,126 @@
+//! Which messages are copied directly: those whose sites have a routine, or get one. (tests/direct_hazards.rs asks whether
+//! they arrive as they were sent.)
+
+mod common;
+
+use common::job::{Job, Outcome};
+use common::{BOTH, Library, compile, private_dir};
+use copytune_core::state::{self, format::RankState};
+use std::path::Path;
+
+/// Enough for a buffer to be asked for and promoted, and for a search to begin.
+const ROUNDS: &str = "600";
+
+fn run(library: Library, dir: &Path, variables: &[(&str, &str)]) -> Outcome {
+    let mut job = Job::ranks(library, 2, compile::program(library, "repeated.c"))
+        .args([ROUNDS, "65536"])
+        .tuned(dir);
+    for (name, value) in variables {
+        job = job.env(name, value);
+    }
+    let outcome = job.run();
+    outcome.expect_success(&format!("{library:?} with {variables:?}"));
+    outcome
+}
+
+/// What each rank has saved.
+fn saved(dir: &Path) -> Vec<RankState> {
+    let (states, problems) = state::states_at(dir).unwrap();
+    assert!(problems.is_empty(), "{problems:?}");
+    states
+        .into_iter()
+        .flat_map(|state| state.ranks.into_values())
+        .collect()
+}
+
+/// Sites of receives, with the share of their bytes that was read directly in all runs.
+fn direct_share(dir: &Path) -> f64 {
+    let ranks = saved(dir);
+    assert_eq!(ranks.len(), 2);
+    let sites = ranks.iter().flat_map(|rank| &rank.sites);
+    let (mut direct, mut all) = (0, 0);
+    for site in sites.filter(|site| site.call == "MPI_Recv") {
+        direct += site.copied.direct;
+        all += site.copied.total();
+    }
+    assert!(all > 0);
+    direct as f64 / all as f64
+}
+
+#[test]
+fn nothing_is_read_directly_where_that_is_switched_off() {
+    for &library in BOTH {
+        let dir = private_dir();
+        let outcome = run(library, dir.path(), &[("COPYTUNE_DIRECT", "off")]);
+        assert_eq!(direct_share(dir.path()), 0.0);
+        assert!(
+            outcome
+                .remarks()
+                .iter()
+                .any(|line| line.contains("switched off by COPYTUNE_DIRECT=off")),
+            "the summary tells why: {}",
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
+fn a_forced_routine_reads_directly() {
+    for &library in BOTH {
+        let dir = private_dir();
+        let variables = [
+            ("COPYTUNE_DIRECT", "auto"),
+            ("COPYTUNE_ROUTINE", "sse2"),
+            ("COPYTUNE_LOG", "debug"),
+        ];
+        let outcome = run(library, dir.path(), &variables);
+        // Nothing is saved where a routine is forced.
+        let told: Vec<&str> = outcome.remarks();
+        let read = |line: &&&str| line.contains(" messages read directly");
+        assert_eq!(told.iter().filter(read).count(), 2, "{told:?}");
+    }
+}
+
+#[test]
+fn measuring_changes_nothing() {
+    for &library in BOTH {
+        for mode in ["profile", "replay"] {
+            let dir = private_dir();
+            let variables = [
+                ("COPYTUNE_DIRECT", "auto"),
+                ("COPYTUNE_MODE", mode),
+                ("COPYTUNE_LOG", "debug"),
+            ];
+            let outcome = run(library, dir.path(), &variables);
+            assert!(!outcome.stderr.contains("promoted"), "{}", outcome.stderr);
+        }
+    }
+}
+
+/// The kernel's copy is the default of a receive's choices, the catalogue's routines copy directly.
+#[test]
+fn the_tuner_gets_the_choice() {
+    for &library in BOTH {
+        let dir = private_dir();
+        let outcome = run(
+            library,
+            dir.path(),
+            &[("COPYTUNE_DIRECT", "auto"), ("COPYTUNE_LOG", "debug")],
+        );
+        assert!(outcome.stderr.contains("promoted"), "{}", outcome.stderr);
+        for rank in saved(dir.path()) {
+            let tuned: Vec<&str> = rank
+                .intervals
+                .iter()
+                .flat_map(|interval| {
+                    let node = |v: &state::format::Variable| interval.nodes[v.node as usize];
+                    interval.variables.iter().map(node)
+                })
+                .map(|site| rank.sites[site as usize].call.as_str())
+                .collect();
+            assert!(tuned.contains(&"MPI_Recv"), "{library:?}: {tuned:?}");
+            assert_eq!(rank.not_direct, "");
+        }
+        assert!(direct_share(dir.path()) > 0.0);
+    }
+}
