@@ -39,6 +39,7 @@ impl Thread {
             mode,
             features: Features::detect(),
             forbidden: Vec::new(),
+            direct: false,
             min_bytes: 1024,
             clock_cost: 0,
             tuner: Settings {
@@ -88,7 +89,7 @@ impl Thread {
     }
 
     fn saved(&self) -> RankState {
-        let mut record = Record::new(1e9, 0, 1.0, true);
+        let mut record = Record::new(1e9, 0, 1.0, true, String::new());
         record.add(&self.engine, &self.signatures);
         record.finish()
     }
