@@ -123,7 +123,7 @@ impl Laid {
         };
         let step = steps[0];
         let first = (self.low / step - 1e-6).ceil();
-        let number = ((self.high / step + 1e-6).floor() - first).max(-1.0) as usize + 1;
+        let number = ((self.high / step + 1e-6).floor() - first + 1.0).max(0.0) as usize;
         if !first.is_finite() || number > 100 {
             return Vec::new();
         }
@@ -192,6 +192,11 @@ mod tests {
         assert_eq!(decades.len(), 5);
         assert!((decades[2] / 1e-4 - 1.0).abs() < 1e-12);
         assert_eq!(texts(Scale::Log10, &[0.9, 6.0], 8), [1.0, 2.0, 5.0]);
+        assert_eq!(
+            texts(Scale::Log2, &[1.1, 1.9], 8),
+            [] as [f64; 0],
+            "no power of two between them"
+        );
     }
 
     proptest::proptest! {
