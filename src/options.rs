@@ -49,9 +49,9 @@ pub enum Log {
 pub enum Direct {
     /// Never.
     Off,
-    /// Those of buffers that are sent again and again.
+    /// Where a site's selected routine says so; buffers that are sent again and again are made ready for it.
     Auto,
-    /// As soon as a buffer is sent a second time.
+    /// Wherever possible, as soon as a buffer is sent a second time.
     Force,
 }
 
@@ -97,7 +97,7 @@ impl Default for Options {
             routines: Vec::new(),
             routine: None,
             min_bytes: 1024,
-            direct: Direct::Off,
+            direct: Direct::Auto,
             log: Log::Summary,
             cpu_mask: None,
         }
@@ -256,8 +256,8 @@ static VARIABLES: &[Variable] = &[
     Variable {
         name: "COPYTUNE_DIRECT",
         allowed: || "off, auto or force".to_owned(),
-        default: "off",
-        about: "Direct copies from the sender's memory instead of the kernel's: never, for buffers sent again and again, or at once.",
+        default: "auto",
+        about: "Direct copies from the sender's memory instead of the kernel's: never (off), where tuning shows them to be faster (auto), or wherever possible (force).",
         take: |value, options| {
             options.direct = one_of(
                 value,

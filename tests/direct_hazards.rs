@@ -171,7 +171,7 @@ fn random_lives_of_buffers() {
     }
 }
 
-/// With COPYTUNE_DIRECT=off, the default, there is no arena and nothing is promoted.
+/// With COPYTUNE_DIRECT=off there is no arena and nothing is promoted.
 #[test]
 fn off_is_off() {
     for &library in BOTH {
