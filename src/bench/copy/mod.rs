@@ -18,7 +18,6 @@ use super::machine::Machine;
 use super::{Findings, Results};
 use crate::routines::{Trap, traps};
 use plan::{Plan, Request};
-use rounds::Budget;
 use serde_json::json;
 use stage::Stage;
 use std::time::Duration;
@@ -70,14 +69,8 @@ fn bound_to_one_core(request: &Request, time: Duration) -> Result<Report, String
         other.filter(|_| with_partner),
     )?;
     let traps = traps(request.features, &caches);
-    let outcome = rounds::run(
-        &plan,
-        request,
-        &mut stage,
-        limits_at,
-        Budget { whole: time },
-    )
-    .map_err(|wrong| format!("{wrong} (--seed {})", request.seed))?;
+    let outcome = rounds::run(&plan, request, &mut stage, limits_at, time)
+        .map_err(|wrong| format!("{wrong} (--seed {})", request.seed))?;
     let summary = Summary::new(&outcome, last_cache);
 
     let mut notes = vec![summary::resolution(&plan, outcome.rounds)];

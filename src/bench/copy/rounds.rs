@@ -34,6 +34,12 @@ impl Runner {
             racing: true,
         }
     }
+
+    /// Whether it is sensible for so many bytes, so that it may be the best. The others are measured too.
+    fn suits(&self, bytes: usize) -> bool {
+        let routine = &catalogue()[usize::from(self.id)];
+        self.id == DEFAULT || (routine.min_bytes..=routine.max_bytes).contains(&bytes)
+    }
 }
 
 /// What was measured of one cell.
@@ -78,20 +84,6 @@ pub struct Outcome {
     pub rounds: (usize, usize),
 }
 
-/// When rounds end that there is no time for.
-#[derive(Debug, Clone, Copy)]
-pub struct Budget {
-    /// For all of it.
-    pub whole: Duration,
-}
-
-impl Budget {
-    /// The part in which the best are chosen.
-    const CHOOSING: f64 = 0.7;
-    /// Rounds that are made whatever the time.
-    const LEAST: (usize, usize) = (2, 8);
-}
-
 unsafe extern "C" {
     /// The C library's memcpy by itself, without the catalogue's call around it.
     #[link_name = "memcpy"]
@@ -109,7 +101,12 @@ fn code(id: RoutineId, features: Features) -> Result<CopyFn, String> {
     }
 }
 
-/// Samples everything.
+/// The part of the time in which the best are chosen.
+const CHOOSING: f64 = 0.7;
+/// Rounds that are made whatever the time: to choose, and to compare.
+const LEAST: (usize, usize) = (2, 8);
+
+/// Samples everything; begins no round that would not end in time.
 ///
 /// # Errors
 /// A copy went wrong: one sentence.
@@ -118,7 +115,7 @@ pub fn run(
     request: &Request,
     stage: &mut Stage,
     limits_at: Cell,
-    budget: Budget,
+    time: Duration,
 ) -> Result<Outcome, String> {
     let mut race = Race {
         features: request.features,
@@ -127,72 +124,94 @@ pub fn run(
         progress: Progress::new(1.0),
         limits_at,
     };
-    let mut cells: Vec<Measured> = plan
-        .cells
-        .iter()
-        .map(|&cell| race.enter(plan, cell))
-        .collect();
+    let enter = |&cell| Measured::enter(cell, plan.routines_for(cell, request.features));
+    let mut cells: Vec<Measured> = plan.cells.iter().map(enter).collect();
     let mut kernels: Vec<(Kernel, Vec<f64>)> =
         KERNELS.iter().map(|&kernel| (kernel, Vec::new())).collect();
     let began = Instant::now();
-    let verification = plan.verifying as f64 * race.length_of_verifying(&cells);
-    let mut choosing = 0;
-    while choosing < plan.choosing {
+    let comparing: f64 = cells.iter().map(Measured::length_of_comparing).sum();
+
+    let mut chosen = Pace::new(plan.choosing, LEAST.0, began + time.mul_f64(CHOOSING));
+    while let left @ 1.. = chosen.left() {
         let round: f64 = cells.iter().map(Measured::length).sum();
-        if choosing >= Budget::LEAST.0
-            && began.elapsed() + elapsed_per(choosing, began)
-                > budget.whole.mul_f64(Budget::CHOOSING)
-        {
-            break;
-        }
-        race.progress.plan(
-            round * (plan.choosing - choosing) as f64 * if choosing < 2 { 0.6 } else { 0.9 }
-                + verification,
+        race.progress
+            .plan(round * left as f64 + comparing * plan.verifying as f64);
+        let what = format!(
+            "choosing, round {} of up to {}",
+            chosen.done + 1,
+            chosen.most
         );
-        choosing += 1;
-        race.choose(
-            &mut cells,
-            &mut kernels,
-            &format!("choosing, round {choosing} of {}", plan.choosing),
-        )?;
-        cells.iter_mut().for_each(|cell| cell.drop_behind(choosing));
+        race.choose(&mut cells, &mut kernels, &what)?;
+        chosen.advance();
+        cells
+            .iter_mut()
+            .for_each(|cell| cell.drop_behind(chosen.done));
     }
-    let mut limits: Vec<(Kernel, Limit)> = Way::ALL
-        .into_iter()
+    let mut limits: Vec<(Kernel, Limit)> = (Way::ALL.into_iter())
         .filter_map(|way| fastest(&kernels, way, limits_at.bytes))
         .collect();
-    let mut verifying = 0;
-    let second = Instant::now();
-    while verifying < plan.verifying {
-        let over = began.elapsed() + elapsed_per(verifying.max(1), second) > budget.whole;
-        if verifying >= Budget::LEAST.1 && over {
-            break;
-        }
-        race.progress
-            .plan((plan.verifying - verifying) as f64 * race.length_of_verifying(&cells));
-        verifying += 1;
-        race.verify(
-            &mut cells,
-            &mut limits,
-            &format!("comparing, round {verifying} of {}", plan.verifying),
-        )?;
+    let mut compared = Pace::new(plan.verifying, LEAST.1, began + time);
+    while let left @ 1.. = compared.left() {
+        race.progress.plan(comparing * left as f64);
+        let what = format!(
+            "comparing, round {} of up to {}",
+            compared.done + 1,
+            compared.most
+        );
+        race.verify(&mut cells, &mut limits, &what)?;
+        compared.advance();
     }
     race.progress.finish();
     Ok(Outcome {
         cells,
         limits: limits.into_iter().map(|(_, limit)| limit).collect(),
-        rounds: (choosing, verifying),
+        rounds: (chosen.done, compared.done),
     })
+}
+
+/// Rounds of one kind, as long as there is time.
+struct Pace {
+    done: usize,
+    least: usize,
+    most: usize,
+    until: Instant,
+    began: Instant,
+    /// How long the latest took.
+    latest: Duration,
+}
+
+impl Pace {
+    fn new(most: usize, least: usize, until: Instant) -> Pace {
+        Pace {
+            done: 0,
+            least,
+            most,
+            until,
+            began: Instant::now(),
+            latest: Duration::ZERO,
+        }
+    }
+
+    /// A round has ended.
+    fn advance(&mut self) {
+        self.done += 1;
+        self.latest = self.began.elapsed();
+        self.began = Instant::now();
+    }
+
+    /// Rounds that are still to be made.
+    fn left(&self) -> usize {
+        let time = self.until.saturating_duration_since(self.began);
+        let fitting = time.as_secs_f64() / self.latest.as_secs_f64();
+        let due = self.least.saturating_sub(self.done);
+        (self.most - self.done).min(due.max(fitting as usize))
+    }
 }
 
 /// Whether the reading of the source alone tells something: where another level than the first cache sets the pace.
 fn is_read(cell: Cell) -> bool {
     const LEAST: usize = 4 << 10;
     matches!(cell.state, State::Cold | State::Dirty) && cell.bytes >= LEAST
-}
-
-fn elapsed_per(rounds: usize, since: Instant) -> Duration {
-    since.elapsed() / rounds as u32
 }
 
 fn fastest(kernels: &[(Kernel, Vec<f64>)], way: Way, bytes: usize) -> Option<(Kernel, Limit)> {
@@ -216,22 +235,6 @@ struct Race<'a> {
 }
 
 impl Race<'_> {
-    fn enter(&self, plan: &Plan, cell: Cell) -> Measured {
-        let runner = |id| Runner::of(id, &[]);
-        Measured {
-            cell,
-            runners: plan
-                .routines_for(cell, self.features)
-                .into_iter()
-                .map(runner)
-                .collect(),
-            reading: vec![Vec::new(); if is_read(cell) { READERS.len() } else { 0 }],
-            best: DEFAULT,
-            libc: Vec::new(),
-            verified: Vec::new(),
-        }
-    }
-
     /// 0 to n - 1, shuffled.
     fn order(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
@@ -307,30 +310,41 @@ impl Race<'_> {
                 };
                 times.push(self.sample(measured.cell, id)?);
             }
-            self.progress.advance(2.0 * measured.cell.length());
+            self.progress.advance(measured.length_of_comparing());
         }
         Ok(())
-    }
-
-    fn length_of_verifying(&self, cells: &[Measured]) -> f64 {
-        cells
-            .iter()
-            .map(|measured| 2.0 * measured.cell.length())
-            .sum()
     }
 }
 
 impl Measured {
+    fn enter(cell: Cell, routines: Vec<RoutineId>) -> Measured {
+        Measured {
+            cell,
+            runners: (routines.into_iter())
+                .map(|id| Runner::of(id, &[]))
+                .collect(),
+            reading: vec![Vec::new(); if is_read(cell) { READERS.len() } else { 0 }],
+            best: DEFAULT,
+            libc: Vec::new(),
+            verified: Vec::new(),
+        }
+    }
+
+    /// Of a comparing round.
+    fn length_of_comparing(&self) -> f64 {
+        2.0 * self.cell.length()
+    }
+
     /// Of a choosing round.
     fn length(&self) -> f64 {
         self.runners.iter().filter(|runner| runner.racing).count() as f64 * self.cell.length()
     }
 
     /// After `round` rounds, takes those out of the race whose median is longer than the best's by more than its n-th part:
-    /// the more is known, the less lead is enough. Finds the best.
+    /// the more is known, the less lead is enough. Finds the best of those that suit the size.
     fn drop_behind(&mut self, round: usize) {
         let best = (self.runners.iter())
-            .filter(|runner| runner.racing)
+            .filter(|runner| runner.racing && runner.suits(self.cell.bytes))
             .map(|runner| (middle(&runner.times), runner.id))
             .min_by(|a, b| a.0.total_cmp(&b.0));
         let Some((least, id)) = best else { return };
@@ -378,6 +392,36 @@ mod tests {
         assert_eq!(
             (cell.best, racing),
             (DEFAULT, vec![true, true, false, false])
+        );
+    }
+
+    #[test]
+    fn only_a_routine_that_suits_the_size_is_the_best() {
+        let mut cell = measured(&[&[9.0], &[1.0]]);
+        cell.cell.bytes = 64;
+        cell.drop_behind(1);
+        assert_eq!(cell.best, DEFAULT);
+    }
+
+    #[test]
+    fn rounds_end_with_the_time_but_not_before_the_least() {
+        let now = Instant::now();
+        let pace = |done, seconds| Pace {
+            done,
+            latest: Duration::from_secs(1),
+            until: now + Duration::from_secs(seconds),
+            began: now,
+            ..Pace::new(10, 2, now)
+        };
+        assert_eq!([pace(0, 60).left(), pace(3, 4).left()], [10, 4]);
+        assert_eq!(
+            [pace(1, 0).left(), pace(2, 0).left(), pace(10, 60).left()],
+            [1, 0, 0]
+        );
+        assert_eq!(
+            Pace::new(10, 2, now + Duration::from_secs(1)).left(),
+            10,
+            "no pace is known yet"
         );
     }
 
