@@ -7,8 +7,8 @@
 use super::plan::{Cell, Placement, State};
 use crate::routines::CopyFn;
 use std::arch::x86_64::{
-    __m128i, _MM_HINT_ET0, _MM_HINT_NTA, _mm_loadu_si128, _mm_prefetch, _mm_setzero_si128,
-    _mm_sfence, _mm_storeu_si128, _mm_stream_si128, _mm_xor_si128,
+    __m128i, _MM_HINT_ET0, _MM_HINT_NTA, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch,
+    _mm_setzero_si128, _mm_sfence, _mm_storeu_si128, _mm_stream_si128, _mm_xor_si128,
 };
 use std::hint::black_box;
 
@@ -49,7 +49,7 @@ pub struct Kernel {
 }
 
 /// All kernels.
-pub static KERNELS: [Kernel; 18] = [
+pub static KERNELS: [Kernel; 19] = [
     kernel(Way::Read, "1 stream", read::<1, 0>),
     kernel(Way::Read, "1 stream, prefetch 512", read::<1, 512>),
     kernel(Way::Read, "1 stream, prefetch 2048", read::<1, 2048>),
@@ -59,26 +59,43 @@ pub static KERNELS: [Kernel; 18] = [
     kernel(Way::Write, "plain, prefetch 512", write::<512, false>),
     kernel(Way::Write, "non-temporal", write::<0, true>),
     kernel(Way::Write, "rep stosb", rep_stosb),
-    kernel(Way::Copy, "plain", copy::<1, 0, false>),
-    kernel(Way::Copy, "plain, prefetch 512", copy::<1, 512, false>),
-    kernel(Way::Copy, "plain, prefetch 2048", copy::<1, 2048, false>),
-    kernel(Way::Copy, "plain, 4 streams", copy::<4, 0, false>),
+    kernel(Way::Copy, "plain", copy::<1, 0, 0, false>),
     kernel(
         Way::Copy,
-        "plain, 4 streams, prefetch 512",
-        copy::<4, 512, false>,
+        "plain, prefetch for writing 256",
+        copy::<1, 0, 256, false>,
     ),
-    kernel(Way::Copy, "non-temporal", copy::<1, 0, true>),
+    kernel(
+        Way::Copy,
+        "plain, prefetch for writing 512",
+        copy::<1, 0, 512, false>,
+    ),
+    kernel(
+        Way::Copy,
+        "plain, prefetch of both 512",
+        copy::<1, 512, 512, false>,
+    ),
+    kernel(
+        Way::Copy,
+        "plain, prefetch of both 1024",
+        copy::<1, 1024, 1024, false>,
+    ),
+    kernel(
+        Way::Copy,
+        "plain, 4 streams, prefetch for writing 256",
+        copy::<4, 0, 256, false>,
+    ),
+    kernel(Way::Copy, "non-temporal", copy::<1, 0, 0, true>),
     kernel(
         Way::Copy,
         "non-temporal, prefetch 512",
-        copy::<1, 512, true>,
+        copy::<1, 512, 0, true>,
     ),
-    kernel(Way::Copy, "non-temporal, 4 streams", copy::<4, 0, true>),
+    kernel(Way::Copy, "non-temporal, 4 streams", copy::<4, 0, 0, true>),
     kernel(
         Way::Copy,
         "non-temporal, 4 streams, prefetch 512",
-        copy::<4, 512, true>,
+        copy::<4, 512, 0, true>,
     ),
 ];
 
@@ -123,7 +140,7 @@ fn each_block<const STREAMS: usize>(n: usize, mut step: impl FnMut(usize)) {
     }
 }
 
-/// Prefetches the block at `at` for reading only once, or for writing (PREFETCHW, which CPUs that do not have it take for a
+/// Prefetches the block at `at` for reading or for writing (PREFETCHW, which CPUs that do not have it take for a
 /// NOP; Intel SDM vol. 2).
 #[inline(always)]
 fn prefetch<const HINT: i32>(at: *const u8) {
@@ -205,7 +222,13 @@ unsafe extern "C" fn rep_stosb(dst: *mut u8, _src: *const u8, n: usize) -> *mut 
     dst
 }
 
-unsafe extern "C" fn copy<const STREAMS: usize, const AHEAD: usize, const NT: bool>(
+/// Prefetches the source `AHEAD` bytes and the destination `WRITE` bytes ahead, neither where that is 0.
+unsafe extern "C" fn copy<
+    const STREAMS: usize,
+    const AHEAD: usize,
+    const WRITE: usize,
+    const NT: bool,
+>(
     dst: *mut u8,
     src: *const u8,
     n: usize,
@@ -214,10 +237,10 @@ unsafe extern "C" fn copy<const STREAMS: usize, const AHEAD: usize, const NT: bo
     unsafe {
         each_block::<STREAMS>(n, |at| {
             if AHEAD > 0 {
-                prefetch::<_MM_HINT_NTA>(src.wrapping_add(at + AHEAD));
+                prefetch::<_MM_HINT_T0>(src.wrapping_add(at + AHEAD));
             }
-            if AHEAD > 0 && !NT {
-                prefetch::<_MM_HINT_ET0>(dst.wrapping_add(at + AHEAD));
+            if WRITE > 0 {
+                prefetch::<_MM_HINT_ET0>(dst.wrapping_add(at + WRITE));
             }
             let vector = src.add(at).cast::<__m128i>();
             store::<NT>(
