@@ -343,6 +343,14 @@ impl Binding {
         !matches!(self, Binding::C | Binding::CLarge)
     }
 
+    /// Whether buffers come as CFI descriptors.
+    pub const fn has_descriptors(self) -> bool {
+        matches!(
+            self,
+            Binding::FortranDescriptor | Binding::FortranDescriptorLarge
+        )
+    }
+
     /// Whether counts have 64 bits.
     pub const fn is_large(self) -> bool {
         matches!(self, Binding::CLarge | Binding::FortranDescriptorLarge)

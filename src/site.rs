@@ -106,21 +106,13 @@ impl Fnv {
     }
 }
 
-#[derive(Debug)]
-struct Entry {
-    key: Key,
-    node: NodeId,
-    /// The entry that followed this one last time: in a loop, the one that follows again.
-    next: u32,
-}
-
-/// The sites of one thread. Several may be one node: a library that is loaded again lies elsewhere.
+/// The sites of one thread, numbered in the order in which they were added. Several may be one node: a library that is
+/// loaded again lies elsewhere.
 #[derive(Debug, Default)]
 pub struct Sites {
-    entries: Vec<Entry>,
-    /// Entries by their keys.
+    entries: Vec<(Key, NodeId)>,
+    /// Numbers of the entries by their keys.
     table: HashTable<u32>,
-    last: u32,
 }
 
 impl Sites {
@@ -128,48 +120,27 @@ impl Sites {
     /// differs at every call would otherwise grow without bound.
     pub const LIMIT: usize = 100_000;
 
-    /// The node of a site seen before.
+    /// The number and the node of a site seen before.
     #[inline]
-    pub fn find(&mut self, key: Key) -> Option<NodeId> {
-        if let Some(last) = self.entries.get(self.last as usize) {
-            let guess = last.next;
-            if let Some(entry) = self.entries.get(guess as usize)
-                && entry.key == key
-            {
-                self.last = guess;
-                return Some(entry.node);
-            }
-        }
-        self.search(key)
-    }
-
-    #[inline(never)]
-    fn search(&mut self, key: Key) -> Option<NodeId> {
-        let found = *self
+    pub fn find(&self, key: Key) -> Option<(u32, NodeId)> {
+        let number = *self
             .table
-            .find(key.hash(), |&entry| self.entries[entry as usize].key == key)?;
-        if let Some(last) = self.entries.get_mut(self.last as usize) {
-            last.next = found;
-        }
-        self.last = found;
-        Some(self.entries[found as usize].node)
+            .find(key.hash(), |&entry| self.entries[entry as usize].0 == key)?;
+        Some((number, self.entries[number as usize].1))
     }
 
-    /// Adds a site that [`Sites::find`] does not know, unless the table is full.
-    pub fn insert(&mut self, key: Key, node: NodeId) {
+    /// Adds a site that [`Sites::find`] does not know, unless the table is full. Returns its number.
+    pub fn insert(&mut self, key: Key, node: NodeId) -> Option<u32> {
         if self.is_full() {
-            return;
+            return None;
         }
-        let entry = self.entries.len() as u32;
-        self.entries.push(Entry { key, node, next: 0 });
+        let number = self.entries.len() as u32;
+        self.entries.push((key, node));
         let entries = &self.entries;
-        self.table.insert_unique(key.hash(), entry, |&other| {
-            entries[other as usize].key.hash()
+        self.table.insert_unique(key.hash(), number, |&other| {
+            entries[other as usize].0.hash()
         });
-        if let Some(last) = self.entries.get_mut(self.last as usize) {
-            last.next = entry;
-        }
-        self.last = entry;
+        Some(number)
     }
 
     /// Whether no site can be added any more.
@@ -206,15 +177,16 @@ mod tests {
         #[test]
         fn behaves_like_a_map(calls in proptest::collection::vec((0u64..60, 0u32..20), 0..500)) {
             let mut sites = Sites::default();
-            let mut model: HashMap<(usize, u32, u64), NodeId> = HashMap::new();
+            let mut model: HashMap<(usize, u32, u64), (u32, NodeId)> = HashMap::new();
             for (n, node) in calls {
                 let key = key(n);
                 let word = (key.from, key.call, key.bytes);
                 let expected = model.get(&word).copied();
                 prop_assert_eq!(sites.find(key), expected);
                 if expected.is_none() {
-                    sites.insert(key, node);
-                    model.insert(word, node);
+                    let number = model.len() as u32;
+                    prop_assert_eq!(sites.insert(key, node), Some(number));
+                    model.insert(word, (number, node));
                     prop_assert_eq!(sites.len(), model.len());
                 }
             }
@@ -234,9 +206,9 @@ mod tests {
             sites.insert(key(n), n as NodeId + 5);
         }
         assert!(sites.is_full());
-        sites.insert(key(Sites::LIMIT), 1);
+        assert_eq!(sites.insert(key(Sites::LIMIT), 1), None);
         assert_eq!(sites.find(key(Sites::LIMIT)), None);
-        assert_eq!(sites.find(key(17)), Some(22));
+        assert_eq!(sites.find(key(17)), Some((17, 22)));
     }
 
     #[test]

@@ -19,7 +19,8 @@ impl Moments {
     pub fn push(&mut self, value: f64) {
         self.n += 1;
         let from_old = value - self.mean;
-        self.mean += from_old / self.n as f64;
+        // One instruction, unlike the conversion of a number that may exceed i64.
+        self.mean += from_old / (self.n as i64) as f64;
         self.squares += from_old * (value - self.mean);
     }
 

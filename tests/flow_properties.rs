@@ -318,6 +318,28 @@ proptest! {
         prop_assert_eq!(distinct.len(), classes.len(), "one path and stop per class");
     }
 
+    /// A call that was foreseen means what was foreseen, and leaves the same behind as one that was followed in full.
+    #[test]
+    fn what_is_foreseen_comes_true(calls in calls()) {
+        let (mut full, mut quick) = (Tracker::new(), Tracker::new());
+        for &node in calls.iter().chain(&calls) {
+            let event = full.step(node);
+            match quick.foresee(node) {
+                Some(foreseen) => {
+                    prop_assert_eq!((foreseen.started, false), (event.started, event.changed));
+                    foreseen.happens();
+                }
+                None => prop_assert_eq!(quick.step(node), event),
+            }
+            prop_assert_eq!(quick.calls(), full.calls());
+        }
+        prop_assert_eq!(quick.graph().edges(), full.graph().edges());
+        for &interval in full.live() {
+            prop_assert_eq!(quick.classes(interval), full.classes(interval));
+            prop_assert_eq!(quick.executions(interval), full.executions(interval));
+        }
+    }
+
     #[test]
     fn a_stored_graph_comes_back(calls in calls()) {
         let graph = recorded(&calls);

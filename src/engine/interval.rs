@@ -1,9 +1,11 @@
 //! One interval's way from its discovery to a decision.
 
+use super::node::function;
 use super::{Config, Node};
 use crate::flow::NodeId;
-use crate::routines::{Features, RoutineId};
+use crate::routines::{CopyFn, Features, RoutineId};
 use crate::stats::Moments;
+use crate::tuner::configuration::Configuration;
 use crate::tuner::{Phase, Sample, Settings, Tuner};
 
 /// Executions with the default that are watched before the variables are chosen: where do the copies run, and how
@@ -19,7 +21,7 @@ const LEAST_SHARE: f64 = 0.004;
 const HOPE: u64 = 256;
 
 /// One execution in so many is timed in an interval that is not tuned, for the report.
-const SPARSE: u64 = 64;
+const SPARSE: u32 = 64;
 
 /// A node whose routine is chosen.
 #[derive(Debug, Clone)]
@@ -28,6 +30,31 @@ pub struct Variable {
     pub node: NodeId,
     /// What its choices mean; 0 is the default.
     pub choices: Vec<RoutineId>,
+    /// What makes the copies of each choice.
+    functions: Vec<Option<CopyFn>>,
+}
+
+impl Variable {
+    pub(super) fn new(node: NodeId, choices: Vec<RoutineId>, features: Features) -> Self {
+        let functions = choices.iter().map(|&choice| function(choice, features));
+        Self {
+            node,
+            functions: functions.collect(),
+            choices,
+        }
+    }
+
+    #[inline]
+    fn choose(&self, choice: u16, nodes: &mut [Node]) {
+        let at = usize::from(choice);
+        if let (Some(node), Some(&routine), Some(&function)) = (
+            nodes.get_mut(self.node as usize),
+            self.choices.get(at),
+            self.functions.get(at),
+        ) {
+            node.set(routine, function);
+        }
+    }
 }
 
 /// How far an interval has come.
@@ -49,6 +76,17 @@ pub enum Stage {
     Replayed,
 }
 
+/// For what an execution is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timing {
+    /// It is not.
+    Nothing,
+    /// For the report, and for the check that a decision still holds.
+    Report,
+    /// To decide something, so that none may be missed.
+    Decision,
+}
+
 /// An interval's state.
 #[derive(Debug)]
 pub struct Interval {
@@ -67,8 +105,15 @@ pub struct Interval {
     pub(super) held: Vec<NodeId>,
     /// Executions, counted like a node's calls.
     pub executions: u64,
+    /// Executions that begin before the next that may be timed.
+    untimed: u32,
+    /// Whether its nodes hold times of copies that were not read.
+    unread: bool,
+    /// Executions that might have been timed while there was no tuner.
     seen: u64,
     own: Vec<f64>,
+    /// The configuration that its nodes have.
+    applied: Configuration,
 }
 
 impl Interval {
@@ -82,21 +127,29 @@ impl Interval {
             classes: Vec::new(),
             held: Vec::new(),
             executions: 0,
+            untimed: 0,
+            unread: false,
             seen: 0,
             own: Vec::new(),
+            applied: Configuration::new(0),
         }
     }
 
     /// Goes on with an earlier run's tuner.
     pub(super) fn resume(&mut self, variables: Vec<Variable>, tuner: Tuner) {
-        self.own = vec![0.0; variables.len()];
-        self.variables = variables;
-        self.tuner = Some(tuner);
+        self.take(variables, tuner);
         self.stage = Stage::Tuning;
     }
 
+    fn take(&mut self, variables: Vec<Variable>, tuner: Tuner) {
+        self.own = vec![0.0; variables.len()];
+        self.applied = Configuration::new(variables.len());
+        self.variables = variables;
+        self.tuner = Some(tuner);
+    }
+
     /// Takes the nodes: observes them as the stage needs it, and sets their routines.
-    pub(super) fn hold(&mut self, members: &[NodeId], nodes: &mut [Node], features: Features) {
+    pub(super) fn hold(&mut self, members: &[NodeId], nodes: &mut [Node]) {
         self.held = members.to_vec();
         if self.stage == Stage::Watching {
             // Every node is a variable to watch; which of them stay is decided later.
@@ -105,6 +158,7 @@ impl Interval {
                 .map(|&node| Variable {
                     node,
                     choices: Vec::new(),
+                    functions: Vec::new(),
                 })
                 .collect();
         }
@@ -121,7 +175,7 @@ impl Interval {
             }
             _ => {
                 self.observe_as_needed(members, nodes);
-                self.apply(nodes, features);
+                self.apply_all(nodes);
             }
         }
     }
@@ -132,67 +186,116 @@ impl Interval {
         self.classes = Vec::new();
     }
 
-    /// Whether the execution that begins now is to be timed.
-    #[inline]
-    pub(super) fn wants_time(&mut self, weight: u64) -> bool {
+    /// An execution begins, if it is not to be timed; else nothing happens.
+    #[inline(always)]
+    pub(super) fn passes(&mut self, weight: u64) -> bool {
+        if self.untimed == 0 {
+            return false;
+        }
+        self.untimed -= 1;
         self.executions += weight;
+        true
+    }
+
+    /// An execution begins; whether [`Self::wants_time`] is to be asked.
+    #[inline(always)]
+    pub(super) fn begins(&mut self, weight: u64) -> bool {
+        self.executions += weight;
+        if self.untimed > 0 {
+            self.untimed -= 1;
+            return false;
+        }
+        true
+    }
+
+    /// For what the execution that begins now is to be timed; then its nodes' copies are too.
+    #[inline]
+    pub(super) fn timing(&mut self, nodes: &mut [Node]) -> Timing {
+        if self.unread {
+            self.forget_own(nodes);
+        }
+        self.unread = true;
+        if self.stage == Stage::Tuning
+            && let Some(tuner) = &mut self.tuner
+        {
+            if tuner.is_undecided() {
+                return Timing::Decision;
+            }
+            let wanted = tuner.wants_sample();
+            self.untimed = tuner.pause();
+            return match wanted {
+                true => Timing::Report,
+                false => Timing::Nothing,
+            };
+        }
+        self.timing_untuned()
+    }
+
+    #[cold]
+    fn timing_untuned(&mut self) -> Timing {
         self.seen += 1;
         match self.stage {
-            Stage::Tuning => self.tuner.as_mut().is_some_and(Tuner::wants_sample),
-            Stage::Watching | Stage::Profiled => true,
-            Stage::Replayed => false,
-            Stage::NoMessages | Stage::Unreachable | Stage::Negligible => {
-                self.seen.is_multiple_of(SPARSE)
+            Stage::Watching | Stage::Profiled => Timing::Decision,
+            Stage::Replayed => {
+                self.untimed = u32::MAX;
+                Timing::Nothing
+            }
+            _ => {
+                self.untimed = SPARSE - 1;
+                Timing::Report
             }
         }
     }
 
-    /// A timed execution has ended. Returns whether its tuner has come to a new phase.
-    #[inline]
-    pub(super) fn evaluate(
-        &mut self,
-        class: u32,
-        ticks: f64,
-        nodes: &mut [Node],
-        features: Features,
-    ) -> bool {
-        match self.stage {
-            Stage::Tuning => return self.tune(class, ticks, nodes, features),
-            Stage::Watching => {
+    /// The latest execution was broken off: the time of its copies is part of no other.
+    #[cold]
+    fn forget_own(&self, nodes: &mut [Node]) {
+        for variable in &self.variables {
+            if let Some(node) = nodes.get_mut(variable.node as usize) {
+                node.own = 0;
+            }
+        }
+    }
+
+    /// A timed execution has ended that no tuner learns from.
+    pub(super) fn watch(&mut self, ticks: f64, nodes: &[Node]) {
+        if self.stage == Stage::Watching {
+            if self.seen == 1 {
                 // The first is not counted.
-                if self.seen > 1 {
-                    self.times.push(ticks);
-                    let own: u64 = self
-                        .variables
-                        .iter()
-                        .filter_map(|variable| nodes.get(variable.node as usize))
-                        .map(|node| node.own)
-                        .sum();
-                    self.share = self.share.max(own as f64 / ticks.max(1.0));
-                }
+                return;
             }
-            _ => self.times.push(ticks),
+            let own: u64 = self
+                .variables
+                .iter()
+                .filter_map(|variable| nodes.get(variable.node as usize))
+                .map(|node| node.own)
+                .sum();
+            self.share = self.share.max(own as f64 / ticks.max(1.0));
         }
-        false
+        self.times.push(ticks);
     }
 
-    #[inline]
-    fn tune(&mut self, class: u32, ticks: f64, nodes: &mut [Node], features: Features) -> bool {
+    /// A timed execution has ended, and the tuner learns from it. Returns whether it has come to a new phase.
+    #[inline(always)]
+    pub(super) fn tune(&mut self, class: u32, ticks: f64, nodes: &mut [Node]) -> bool {
         let Some(tuner) = &mut self.tuner else {
             return false;
         };
-        for (own, variable) in self.own.iter_mut().zip(&self.variables) {
-            *own = nodes
-                .get(variable.node as usize)
-                .map_or(0.0, |node| node.own as f64);
-        }
         self.times.push(ticks);
+        self.unread = false;
+        for (own, variable) in self.own.iter_mut().zip(&self.variables) {
+            if let Some(node) = nodes.get_mut(variable.node as usize) {
+                *own = std::mem::take(&mut node.own) as i64 as f64;
+            }
+        }
         let changed = tuner.observe(Sample {
             class,
             cost: ticks,
             own: &self.own,
         });
-        self.apply(nodes, features);
+        if !self.applied.same(tuner.next()) {
+            self.apply(nodes);
+        }
         if changed {
             self.new_phase(nodes);
         }
@@ -201,6 +304,7 @@ impl Interval {
 
     #[cold]
     fn new_phase(&mut self, nodes: &mut [Node]) {
+        self.untimed = 0;
         let members = std::mem::take(&mut self.held);
         self.observe_as_needed(&members, nodes);
         self.held = members;
@@ -230,41 +334,34 @@ impl Interval {
         }
     }
 
-    /// Sets the variables' routines as the tuner wants them next.
+    /// Sets the routines of those variables that the tuner wants to have another choice next.
     #[inline]
-    fn apply(&self, nodes: &mut [Node], features: Features) {
+    fn apply(&mut self, nodes: &mut [Node]) {
         let Some(tuner) = &self.tuner else {
             return;
         };
-        for (variable, &choice) in self.variables.iter().zip(tuner.configuration()) {
-            if let (Some(node), Some(&routine)) = (
-                nodes.get_mut(variable.node as usize),
-                variable.choices.get(usize::from(choice)),
-            ) && node.choice != routine
-            {
-                node.choose(routine, features);
+        let choices = tuner.configuration().iter().zip(&*self.applied);
+        for (variable, (&choice, &before)) in self.variables.iter().zip(choices) {
+            if choice != before {
+                variable.choose(choice, nodes);
             }
         }
+        self.applied.assign(tuner.next());
     }
 
-    /// Whether its next executions decide anything, so that none may be missed.
-    #[inline]
-    pub(super) fn is_busy(&self) -> bool {
-        match self.stage {
-            Stage::Watching | Stage::Profiled => true,
-            Stage::Tuning => self.tuner.as_ref().is_some_and(|tuner| {
-                matches!(
-                    tuner.phase(),
-                    Phase::Baseline | Phase::Quench | Phase::Guard
-                )
-            }),
-            Stage::NoMessages | Stage::Unreachable | Stage::Negligible | Stage::Replayed => false,
+    /// Sets the routines of all variables, whatever they were.
+    fn apply_all(&mut self, nodes: &mut [Node]) {
+        if let Some(tuner) = &self.tuner {
+            for (variable, &choice) in self.variables.iter().zip(tuner.configuration()) {
+                variable.choose(choice, nodes);
+            }
+            self.applied.assign(tuner.next());
         }
     }
 
     /// Whether it has been watched long enough.
     pub(super) fn watched(&self) -> bool {
-        self.times.count() >= WATCHED
+        self.stage == Stage::Watching && self.times.count() >= WATCHED
     }
 
     /// Begins the watch anew where direct copies may yet take the kernel's place; returns whether it does.
@@ -310,10 +407,10 @@ impl Interval {
         self.variables = Vec::new();
         if self.stage == Stage::Tuning {
             let counts: Vec<u16> = variables.iter().map(|v| v.choices.len() as u16).collect();
-            self.own = vec![0.0; variables.len()];
-            self.tuner = Some(Tuner::new(&counts, settings));
-            self.variables = variables;
+            self.take(variables, Tuner::new(&counts, settings));
+            self.apply_all(nodes);
         }
+        self.untimed = 0;
         self.observe_as_needed(members, nodes);
     }
 }

@@ -4,9 +4,11 @@
 
 mod interval;
 mod node;
+mod partition;
 mod recorded;
 mod rest;
 
+use interval::Timing;
 pub use interval::{Interval, Stage, Variable};
 pub use node::{Node, NodeInfo};
 use rest::Rest;
@@ -38,6 +40,15 @@ pub enum Mode {
     Forced(RoutineId),
     /// Records the flowgraph, changes and times nothing.
     Record,
+}
+
+/// What the caller of [`Engine::step`] must know of the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Whether the copies of its message are to be found out ([`Node::matters`]).
+    pub matters: bool,
+    /// Whether [`Engine::take_notice`] and [`Engine::take_news`] have something to say.
+    pub news: bool,
 }
 
 /// What the caller of [`Engine::step`] should do now and then.
@@ -107,6 +118,8 @@ pub struct Knowledge {
 #[derive(Debug)]
 pub struct Engine {
     config: Config,
+    /// Whether the mode knows intervals.
+    detects: bool,
     tracker: Tracker,
     nodes: Vec<Node>,
     /// Nodes by identity; 0 stands for none.
@@ -119,8 +132,11 @@ pub struct Engine {
     /// When the present execution began, if it is timed.
     started: Option<u64>,
     rest: Rest,
+    /// Whether there is anything in the next two.
+    news: bool,
+    notice: Option<Notice>,
     /// An interval whose tuner has come to a new phase.
-    news: Option<IntervalId>,
+    new_phase: Option<IntervalId>,
     knowledge: Knowledge,
 }
 
@@ -134,10 +150,13 @@ impl Engine {
             intervals: Vec::new(),
             live: Vec::new(),
             watch: Watch::new(config.mode),
+            detects: !matches!(config.mode, Mode::Record | Mode::Forced(_)),
             config,
             started: None,
             rest: Rest::default(),
-            news: None,
+            news: false,
+            notice: None,
+            new_phase: None,
             knowledge,
         }
     }
@@ -169,44 +188,120 @@ impl Engine {
         self.numbers.get(&identity).copied()
     }
 
-    /// The thread called `node`, which has been added: ends and starts intervals, sets the nodes' routines.
+    /// Whether an execution is being timed: then there is something to learn from most calls.
     #[inline]
-    pub fn step(&mut self, node: NodeId, clock: &mut impl Clock) -> Option<Notice> {
-        if self.config.mode == Mode::Record {
-            self.tracker.record(node);
-            return self.look();
-        }
-        if let Some(state) = self.nodes.get_mut(node as usize) {
-            state.count(self.rest.weight());
-        }
-        if matches!(self.config.mode, Mode::Forced(_)) {
+    pub fn is_timing(&self) -> bool {
+        self.started.is_some()
+    }
+
+    /// The thread called `node`, and nothing is to be done or learnt: the whole effect of [`Self::step`] is that counts
+    /// change. False, and no effect, where that is not so. For most calls of a program this saves half of the work.
+    #[inline(always)]
+    pub fn pass(&mut self, node: NodeId) -> bool {
+        self.pass_quietly(node).is_some()
+    }
+
+    #[inline(always)]
+    fn pass_quietly(&mut self, node: NodeId) -> Option<()> {
+        // In the modes that know no intervals the tracker foresees nothing.
+        let eventful = self.is_timing()
+            || self.rest.is_ending()
+            || self.tracker.calls() + 1 >= self.watch.due();
+        let state = self.nodes.get_mut(node as usize)?;
+        if eventful || state.matters() {
             return None;
         }
-        if self.rest.wakes() {
-            self.lose_track();
+        let foreseen = self.tracker.foresee(node)?;
+        let weight = self.rest.weight();
+        if let Some(started) = foreseen.started {
+            let interval = self.intervals.get_mut(started as usize)?;
+            if !interval.passes(weight) {
+                return None;
+            }
+        }
+        foreseen.happens();
+        state.calls += weight;
+        self.rest.pass();
+        Some(())
+    }
+
+    /// The thread called `node`, which has been added: ends and starts intervals, sets the nodes' routines.
+    #[inline(always)]
+    pub fn step(&mut self, node: NodeId, clock: &mut impl Clock) -> Seen {
+        if !self.detects {
+            return self.step_blindly(node);
+        }
+        let weight = self.rest.weight();
+        let mut matters = false;
+        if let Some(state) = self.nodes.get_mut(node as usize) {
+            state.count(weight);
+            matters = state.matters();
         }
         let event = self.tracker.step(node);
-        if let Some(ended) = event.ended
-            && let Some(start) = self.started.take()
+        let timed = self.started.is_some() && (event.ended.is_some() || event.started.is_some());
+        if timed || event.changed {
+            self.conclude(event.ended, event.changed, clock);
+            matters = self.matters(node);
+        }
+        if let Some(started) = event.started
+            && let Some(interval) = self.intervals.get_mut(started as usize)
+            && interval.begins(weight)
+        {
+            self.begin_timed(started, clock);
+            matters = self.matters(node);
+        }
+        if self.tracker.calls() >= self.watch.due() {
+            self.look_closer();
+        }
+        Seen {
+            matters,
+            news: self.news,
+        }
+    }
+
+    /// [`Self::step`] in the modes that know no intervals.
+    #[cold]
+    #[inline(never)]
+    fn step_blindly(&mut self, node: NodeId) -> Seen {
+        if self.config.mode == Mode::Record {
+            self.tracker.record(node);
+            if self.tracker.calls() >= self.watch.due() {
+                self.look_closer();
+            }
+        } else if let Some(state) = self.nodes.get_mut(node as usize) {
+            state.count(1);
+        }
+        Seen {
+            matters: self.matters(node),
+            news: self.news,
+        }
+    }
+
+    /// A timed execution has ended or was broken off, or the partition has changed.
+    #[inline(never)]
+    fn conclude(&mut self, ended: Option<Ended>, changed: bool, clock: &mut impl Clock) {
+        if let Some(start) = self.started.take()
+            && let Some(ended) = ended
         {
             let elapsed = clock.now().wrapping_sub(start);
             self.evaluate(ended, elapsed.saturating_sub(self.config.clock_cost));
         }
-        if event.changed {
+        if changed {
             self.rest.disturb();
             self.repartition();
         }
-        if let Some(started) = event.started {
-            self.begin(started, clock);
-        }
-        self.look()
+    }
+
+    #[inline]
+    fn matters(&self, node: NodeId) -> bool {
+        self.nodes.get(node as usize).is_some_and(Node::matters)
     }
 
     /// The run ends while `remaining` calls of a rest are left: those that passed unseen are counted as if they were
     /// like all before.
     pub fn count_unseen(&mut self, remaining: usize) {
         let seen: u64 = self.nodes.iter().map(|node| node.calls).sum();
-        let unseen = self.rest.end(remaining) as f64 / seen.max(1) as f64;
+        let unseen = self.rest.unseen(remaining) as f64 / seen.max(1) as f64;
         for node in &mut self.nodes {
             node.calls += (node.calls as f64 * unseen).round() as u64;
         }
@@ -221,34 +316,53 @@ impl Engine {
         self.started = None;
     }
 
+    /// What the caller should do, if anything.
+    pub fn take_notice(&mut self) -> Option<Notice> {
+        self.news = self.new_phase.is_some();
+        self.notice.take()
+    }
+
     /// The interval whose tuner has come to a new phase since this was asked last.
-    #[inline]
     pub fn take_news(&mut self) -> Option<IntervalId> {
-        self.news.take()
+        self.news = self.notice.is_some();
+        self.new_phase.take()
+    }
+
+    /// One more call was followed; whether [`Self::take_rest`] is to be asked.
+    #[inline]
+    pub fn rest_is_due(&mut self) -> bool {
+        self.rest.is_due()
     }
 
     /// How many calls may pass unseen from here on: none while anything is to be learnt or any routine but the default
     /// is in use, else ever more.
-    #[inline]
-    pub fn take_rest(&mut self) -> usize {
-        if !self.rest.is_due() {
-            return 0;
-        }
-        self.settle_down()
-    }
-
     #[cold]
-    fn settle_down(&mut self) -> usize {
+    pub fn take_rest(&mut self) -> usize {
         let idle = match self.config.mode {
             Mode::Tune | Mode::Replay => true,
             Mode::Profile | Mode::Forced(_) | Mode::Record => false,
         };
-        if idle && self.nodes.iter().all(|node| node.routine.is_none()) {
-            self.rest.begin()
-        } else {
+        if !idle || self.nodes.iter().any(|node| node.routine.is_some()) {
             self.rest.disturb();
-            0
+            return 0;
         }
+        let rest = self.rest.begin();
+        if rest > 0 {
+            // What comes after it follows nothing.
+            self.lose_track();
+        }
+        rest
+    }
+
+    /// The rest that was offered is not taken.
+    pub fn refuse_rest(&mut self) {
+        self.rest.refuse();
+    }
+
+    /// Whether nothing is being learnt, and no routine but the default is in use.
+    #[inline]
+    pub fn is_calm(&self) -> bool {
+        self.rest.is_calm()
     }
 
     /// A node's state, for the hooks.
@@ -288,58 +402,73 @@ impl Engine {
         self.node(node).map_or(0, |node| node.info.identity)
     }
 
-    #[inline]
-    fn begin(&mut self, id: IntervalId, clock: &mut impl Clock) {
-        self.started = None;
+    /// Begins an execution that is perhaps to be timed.
+    #[inline(never)]
+    fn begin_timed(&mut self, id: IntervalId, clock: &mut impl Clock) {
         let Some(interval) = self.intervals.get_mut(id as usize) else {
             return;
         };
-        if interval.wants_time(self.rest.weight()) {
-            if interval.is_busy() {
-                self.rest.disturb();
-            }
-            for variable in &interval.variables {
-                if let Some(node) = self.nodes.get_mut(variable.node as usize) {
-                    node.own = 0;
-                }
-            }
-            self.started = Some(clock.now());
+        match interval.timing(&mut self.nodes) {
+            Timing::Nothing => return,
+            Timing::Report => {}
+            Timing::Decision => self.rest.disturb(),
         }
+        self.started = Some(clock.now());
     }
 
-    #[inline]
+    #[inline(always)]
     fn evaluate(&mut self, ended: Ended, ticks: u64) {
-        let class = self.class_identity(ended);
         let Some(interval) = self.intervals.get_mut(ended.interval as usize) else {
             return;
         };
-        let Some(class) = class else {
-            return;
+        // As i64 one instruction converts it; no execution takes longer.
+        let ticks = ticks as i64 as f64;
+        let Some(&class) = interval.classes.get(ended.class as usize) else {
+            return self.evaluate_new_class(ended, ticks);
         };
-        let watching = interval.stage == Stage::Watching;
-        if interval.evaluate(class, ticks as f64, &mut self.nodes, self.config.features) {
-            self.news = Some(ended.interval);
-        }
-        if watching && interval.watched() {
-            self.decide(ended.interval);
-        }
-    }
-
-    /// The class of an execution as a number that means the same in every run; `None` where it is comparable with no other.
-    #[inline]
-    fn class_identity(&mut self, ended: Ended) -> Option<u32> {
-        if ended.class == OVERFLOW {
-            return None;
-        }
-        let known = self.intervals.get(ended.interval as usize)?;
-        match known.classes.get(ended.class as usize) {
-            Some(class) => Some(*class),
-            None => self.new_class(ended),
+        if interval.stage == Stage::Tuning {
+            if interval.tune(class, ticks, &mut self.nodes) {
+                self.new_phase = Some(ended.interval);
+                self.news = true;
+            }
+        } else {
+            self.evaluate_untuned(ended.interval, ticks);
         }
     }
 
     #[cold]
+    fn evaluate_new_class(&mut self, ended: Ended, ticks: f64) {
+        let Some(class) = self.new_class(ended) else {
+            return;
+        };
+        match self.intervals.get_mut(ended.interval as usize) {
+            Some(interval) if interval.stage == Stage::Tuning => {
+                if interval.tune(class, ticks, &mut self.nodes) {
+                    self.new_phase = Some(ended.interval);
+                    self.news = true;
+                }
+            }
+            _ => self.evaluate_untuned(ended.interval, ticks),
+        }
+    }
+
+    #[cold]
+    fn evaluate_untuned(&mut self, id: IntervalId, ticks: f64) {
+        let Some(interval) = self.intervals.get_mut(id as usize) else {
+            return;
+        };
+        interval.watch(ticks, &self.nodes);
+        if interval.watched() {
+            self.decide(id);
+        }
+    }
+
+    /// The class of an execution as a number that means the same in every run; `None` where it is comparable with no other.
+    #[cold]
     fn new_class(&mut self, ended: Ended) -> Option<u32> {
+        if ended.class == OVERFLOW {
+            return None;
+        }
         let classes = self.tracker.classes(ended.interval);
         let identities: Vec<u32> = classes
             .iter()
@@ -354,127 +483,6 @@ impl Engine {
         let interval = self.intervals.get_mut(ended.interval as usize)?;
         interval.classes = identities;
         interval.classes.get(ended.class as usize).copied()
-    }
-
-    /// The partition has changed: intervals that are gone give their nodes back, new ones are watched or resumed.
-    #[cold]
-    fn repartition(&mut self) {
-        self.started = None;
-        for id in std::mem::take(&mut self.live) {
-            if self.tracker.retired(id) {
-                self.retire(id);
-            }
-        }
-        self.live.extend_from_slice(self.tracker.live());
-        let new = self.intervals.len() as IntervalId..self.tracker.intervals() as IntervalId;
-        for id in new {
-            let mut interval = Interval::new(match self.config.mode {
-                Mode::Profile => Stage::Profiled,
-                Mode::Replay => Stage::Replayed,
-                Mode::Tune | Mode::Forced(_) | Mode::Record => Stage::Watching,
-            });
-            let tunes = self.config.mode == Mode::Tune && !self.tracker.retired(id);
-            if let (true, Some((variables, tuner))) = (tunes, self.recall(id)) {
-                interval.resume(variables, tuner);
-            }
-            interval.hold(
-                self.tracker.nodes(id),
-                &mut self.nodes,
-                self.config.features,
-            );
-            self.intervals.push(interval);
-        }
-    }
-
-    fn retire(&mut self, id: IntervalId) {
-        let Some(interval) = self.intervals.get_mut(id as usize) else {
-            return;
-        };
-        for node in std::mem::take(&mut interval.held) {
-            if let Some(node) = self.nodes.get_mut(node as usize) {
-                let remembered = self.knowledge.choices.get(&node.info.identity);
-                node.release();
-                node.choose(remembered.copied().unwrap_or(DEFAULT), self.config.features);
-            }
-        }
-        interval.forget();
-    }
-
-    /// What an earlier run knows of this interval, in terms of this run's choices.
-    fn recall(&self, id: IntervalId) -> Option<(Vec<Variable>, crate::tuner::Tuner)> {
-        let known = self.knowledge.intervals.get(&self.identity(id))?;
-        let mut variables = Vec::new();
-        let mut maps = Vec::new();
-        for (identity, names) in &known.variables {
-            let node = *self
-                .tracker
-                .nodes(id)
-                .iter()
-                .find(|node| self.node_identity(**node) == *identity)?;
-            let choices = self.config.choices(self.node(node)?.info.bytes);
-            maps.push(
-                names
-                    .iter()
-                    .enumerate()
-                    .map(|(number, name)| {
-                        let routine = if number == 0 {
-                            DEFAULT
-                        } else {
-                            routines::find(name)?
-                        };
-                        choices.iter().position(|c| *c == routine).map(|p| p as u16)
-                    })
-                    .collect::<Vec<Option<u16>>>(),
-            );
-            variables.push(Variable { node, choices });
-        }
-        let counts: Vec<u16> = variables.iter().map(|v| v.choices.len() as u16).collect();
-        let tuner = known.tuner.clone().remap(&maps, &counts).ok()?;
-        let tuner = crate::tuner::Tuner::restore(tuner, &counts, &self.settings(id)).ok()?;
-        Some((variables, tuner))
-    }
-
-    /// Settings of the tuner of an interval: a seed of its own.
-    fn settings(&self, id: IntervalId) -> Settings {
-        let mut settings = self.config.tuner.clone();
-        settings.seed ^= self.identity(id);
-        settings
-    }
-
-    /// An interval has been watched long enough: are there variables worth tuning?
-    #[cold]
-    fn decide(&mut self, id: IntervalId) {
-        if self.config.mode != Mode::Tune {
-            return;
-        }
-        let settings = self.settings(id);
-        let Some(interval) = self.intervals.get_mut(id as usize) else {
-            return;
-        };
-        if self.config.direct && interval.hopes(self.tracker.nodes(id), &mut self.nodes) {
-            return;
-        }
-        let variables: Vec<Variable> = self
-            .tracker
-            .nodes(id)
-            .iter()
-            .filter_map(|&node| {
-                let state = self.nodes.get(node as usize)?;
-                let choices = self.config.choices(state.info.bytes);
-                let wanted = state.info.tunable
-                    && state.info.bytes >= self.config.min_bytes
-                    && state.reachable()
-                    && choices.len() > 1;
-                wanted.then_some(Variable { node, choices })
-            })
-            .collect();
-        interval.decide(
-            variables,
-            self.tracker.nodes(id),
-            &mut self.nodes,
-            &self.config,
-            &settings,
-        );
     }
 }
 

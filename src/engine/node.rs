@@ -50,6 +50,16 @@ pub struct Node {
     observe_until: u64,
 }
 
+/// What makes the copies of a choice; `None` for the default, and where this CPU cannot run it.
+pub(super) fn function(choice: RoutineId, features: Features) -> Option<CopyFn> {
+    match choice {
+        DEFAULT => None,
+        other => routines::catalogue()
+            .get(usize::from(other))
+            .and_then(|routine| routine.function(features)),
+    }
+}
+
 impl Node {
     pub(super) fn new(info: NodeInfo) -> Self {
         Self {
@@ -83,19 +93,22 @@ impl Node {
         }
     }
 
+    /// Whether its copies are to be found out: they are counted, or made by another routine than the default.
+    #[inline]
+    pub fn matters(&self) -> bool {
+        self.observe || self.routine.is_some()
+    }
+
     /// Uses `choice` from now on, or the default where this CPU cannot run it.
     pub(super) fn choose(&mut self, choice: RoutineId, features: Features) {
-        self.routine = match choice {
-            DEFAULT => None,
-            other => routines::catalogue()
-                .get(usize::from(other))
-                .and_then(|routine| routine.function(features)),
-        };
-        self.choice = if self.routine.is_some() {
-            choice
-        } else {
-            DEFAULT
-        };
+        self.set(choice, function(choice, features));
+    }
+
+    /// Uses `choice`, which is `routine`, from now on, or the default where there is none.
+    #[inline]
+    pub(super) fn set(&mut self, choice: RoutineId, routine: Option<CopyFn>) {
+        self.routine = routine;
+        self.choice = if routine.is_some() { choice } else { DEFAULT };
     }
 
     /// Counts one copy of a part of its messages by a hooked copy function; `ticks` is 0 where it was not timed.

@@ -30,6 +30,11 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    #[inline]
+    pub(super) fn due(&self) -> u64 {
+        self.due
+    }
+
     pub(super) fn new(mode: Mode) -> Self {
         Self {
             due: match mode {
@@ -69,21 +74,19 @@ impl Engine {
         self.nodes.is_empty() && !self.knowledge.recordings.is_empty()
     }
 
-    #[inline]
-    pub(super) fn look(&mut self) -> Option<Notice> {
-        if self.tracker.calls() < self.watch.due {
-            return None;
-        }
-        self.look_closer()
-    }
-
+    /// The graph is to be looked at.
     #[cold]
     #[inline(never)]
-    fn look_closer(&mut self) -> Option<Notice> {
+    pub(super) fn look_closer(&mut self) {
         let calls = self.tracker.calls();
-        if self.config.mode == Mode::Record {
-            return self.checkpoint(calls);
-        }
+        self.notice = match self.config.mode {
+            Mode::Record => self.checkpoint(calls),
+            _ => self.doubt(calls),
+        };
+        self.news |= self.notice.is_some();
+    }
+
+    fn doubt(&mut self, calls: u64) -> Option<Notice> {
         let misfits = self.tracker.misfits();
         self.watch.due = calls.saturating_mul(2);
         if misfits.saturating_mul(MISFIT_SHARE) <= calls {

@@ -1,6 +1,8 @@
 //! When nothing is left to learn, most calls may pass unseen: a settled program should not pay for being watched. Every
 //! now and then a stretch of calls is followed again, so that a new phase of the program is noticed.
 
+/// Undisturbed calls after which nothing is expected to be learnt soon.
+const SETTLED: u32 = 256;
 /// Undisturbed calls before the first rest.
 const CALM: u32 = 2048;
 /// Calls that are followed between two rests: enough to see loops of that many calls.
@@ -13,23 +15,25 @@ const LONGEST: u32 = 16384;
 /// Alternation of watching and rest.
 #[derive(Debug)]
 pub(super) struct Rest {
-    /// Undisturbed calls until the next rest.
+    /// Undisturbed calls until the program counts as calm, then until the next rest.
     left: u32,
     /// Length of the next rest.
     length: u32,
     /// Length of the last rest, 0 before the first.
     last: u32,
-    /// A rest was given and its end has not been noticed yet.
-    resting: bool,
+    /// What one followed call stands for: itself and the unseen ones of the last rest.
+    weight: u64,
+    calm: bool,
 }
 
 impl Default for Rest {
     fn default() -> Self {
         Self {
-            left: CALM,
+            left: SETTLED,
             length: FIRST,
             last: 0,
-            resting: false,
+            weight: 1,
+            calm: false,
         }
     }
 }
@@ -38,49 +42,75 @@ impl Rest {
     /// What one followed call stands for: itself and the unseen ones of the last rest.
     #[inline]
     pub(super) fn weight(&self) -> u64 {
-        1 + u64::from(self.last / WATCH)
+        self.weight
     }
 
     /// Something is to be learnt: no rest for a while.
     #[inline]
     pub(super) fn disturb(&mut self) {
-        *self = Self {
-            resting: self.resting,
-            ..Self::default()
-        };
+        *self = Self::default();
     }
 
-    /// One more call was followed: is it time for a rest?
+    /// Whether there was no disturbance for some time.
+    #[inline]
+    pub(super) fn is_calm(&self) -> bool {
+        self.calm
+    }
+
+    /// One more call was followed: is it time to ask [`Self::begin`]?
     #[inline]
     pub(super) fn is_due(&mut self) -> bool {
         self.left -= 1;
         self.left == 0
     }
 
-    /// Begins a rest and returns its length in calls.
+    /// Whether the next call makes it time.
+    #[inline]
+    pub(super) fn is_ending(&self) -> bool {
+        self.left == 1
+    }
+
+    /// One more call was followed, which does not make it time.
+    #[inline]
+    pub(super) fn pass(&mut self) {
+        self.left -= 1;
+    }
+
+    /// Begins a rest and returns its length in calls; 0 when the program has only just become calm.
     pub(super) fn begin(&mut self) -> usize {
+        if !self.calm {
+            self.calm = true;
+            self.left = CALM - SETTLED;
+            return 0;
+        }
         let length = self.length;
         *self = Self {
             left: WATCH,
             length: (length * 2).min(LONGEST),
             last: length,
-            resting: true,
+            weight: 1 + u64::from(length / WATCH),
+            calm: true,
         };
         length as usize
     }
 
-    /// How many calls have passed unseen since the rest began, if `remaining` of it are left; the rest is over then.
-    pub(super) fn end(&mut self, remaining: usize) -> u64 {
-        match std::mem::take(&mut self.resting) {
-            true => u64::from(self.last).saturating_sub(remaining as u64),
-            false => 0,
-        }
+    /// The rest that has just begun is not taken.
+    pub(super) fn refuse(&mut self) {
+        *self = Self {
+            left: CALM,
+            calm: true,
+            ..Self::default()
+        };
     }
 
-    /// Whether this is the first call after a rest.
-    #[inline]
-    pub(super) fn wakes(&mut self) -> bool {
-        std::mem::take(&mut self.resting)
+    /// How many calls have passed unseen since the rest began, if `remaining` of it are left and no call was followed
+    /// after it.
+    pub(super) fn unseen(&self, remaining: usize) -> u64 {
+        if self.left == WATCH {
+            u64::from(self.last).saturating_sub(remaining as u64)
+        } else {
+            0
+        }
     }
 }
 
@@ -92,7 +122,10 @@ mod tests {
     fn until_rest(rest: &mut Rest) -> (u32, usize) {
         for calls in 1..=CALM {
             if rest.is_due() {
-                return (calls, rest.begin());
+                match rest.begin() {
+                    0 => assert_eq!(calls, SETTLED),
+                    length => return (calls, length),
+                }
             }
         }
         panic!("no rest within {CALM} calls");
@@ -103,8 +136,7 @@ mod tests {
         let mut rest = Rest::default();
         assert_eq!(until_rest(&mut rest), (CALM, FIRST as usize));
         for length in [4096, 8192, 16384, 16384] {
-            assert!(rest.wakes());
-            assert!(!rest.wakes());
+            assert!(rest.is_calm());
             assert_eq!(until_rest(&mut rest), (WATCH, length));
         }
     }
@@ -115,8 +147,30 @@ mod tests {
         until_rest(&mut rest);
         until_rest(&mut rest);
         rest.disturb();
+        assert!(!rest.is_calm());
         assert_eq!(rest.weight(), 1);
         assert_eq!(until_rest(&mut rest), (CALM, FIRST as usize));
+    }
+
+    #[test]
+    fn a_rest_that_is_not_taken_counts_for_nothing() {
+        let mut rest = Rest::default();
+        until_rest(&mut rest);
+        rest.refuse();
+        assert_eq!((rest.weight(), rest.unseen(0)), (1, 0));
+        assert!(rest.is_calm());
+        assert_eq!(until_rest(&mut rest), (CALM, FIRST as usize));
+    }
+
+    #[test]
+    fn the_unseen_calls_of_a_rest_count_once() {
+        let mut rest = Rest::default();
+        assert_eq!(rest.unseen(0), 0);
+        until_rest(&mut rest);
+        assert_eq!(rest.unseen(48), 2000);
+        assert_eq!(rest.unseen(0), 2048);
+        rest.is_due();
+        assert_eq!(rest.unseen(0), 0);
     }
 
     #[test]

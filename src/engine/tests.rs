@@ -23,6 +23,10 @@ struct Machine {
     reach: u64,
     /// Ticks of a copy with that routine.
     cost: fn(RoutineId) -> u64,
+    /// Whether calls are tried as quiet ones first, as the hooks do.
+    quick: bool,
+    /// Calls that were quiet ones.
+    quiet: usize,
     trace: Vec<(NodeId, RoutineId)>,
 }
 
@@ -58,15 +62,41 @@ impl Machine {
             clock: Mock::default(),
             reach: 100,
             cost,
+            quick: true,
+            quiet: 0,
             trace: Vec::new(),
         }
     }
 
     fn call(&mut self, node: NodeId, bytes: u64, work: u64) {
+        self.meet(node, bytes);
+        self.engine.step(node, &mut self.clock);
+        self.copy(node, bytes, work);
+    }
+
+    /// A call as the hooks handle it. Returns how many calls may pass unseen from here on.
+    fn hooked(&mut self, node: NodeId, bytes: u64, work: u64) -> usize {
+        self.meet(node, bytes);
+        let mut rest = 0;
+        if self.quick && self.engine.pass(node) {
+            self.quiet += 1;
+        } else {
+            self.engine.step(node, &mut self.clock);
+            if self.engine.rest_is_due() {
+                rest = self.engine.take_rest();
+            }
+        }
+        self.copy(node, bytes, work);
+        rest
+    }
+
+    fn meet(&mut self, node: NodeId, bytes: u64) {
         if node as usize == self.engine.nodes().len() {
             self.engine.add_node(info(node, bytes));
         }
-        self.engine.step(node, &mut self.clock);
+    }
+
+    fn copy(&mut self, node: NodeId, bytes: u64, work: u64) {
         let state = self.engine.node_mut(node).unwrap();
         let choice = state.choice;
         let ticks = (self.cost)(choice);
@@ -322,8 +352,7 @@ fn a_program_that_is_settled_comes_to_rest_and_wakes_for_a_new_phase() {
                     rest -= 1;
                     unseen += 1;
                 } else {
-                    machine.call(node, BYTES, 500);
-                    rest = machine.engine.take_rest();
+                    rest = machine.hooked(node, BYTES, 500);
                 }
             }
         }
@@ -340,14 +369,80 @@ fn a_program_that_is_settled_comes_to_rest_and_wakes_for_a_new_phase() {
     assert_eq!(tuner.unwrap().phase(), Phase::Rejected);
 }
 
+/// Calls that pass quietly leave the same behind as if each had been followed in full.
+#[test]
+fn quiet_calls_change_nothing_but_what_they_cost() {
+    let run = |mode, cost, quick| {
+        let mut machine = Machine::new(mode, Knowledge::default(), cost);
+        machine.quick = quick;
+        // Rests are not taken: what comes after them is followed as well.
+        for round in 0..3000usize {
+            machine.hooked(0, BYTES, 500);
+            if round % 5 == 4 {
+                machine.hooked(1, 0, 300);
+            }
+            for _ in 0..3 {
+                machine.hooked(2, 64, 200);
+                machine.hooked(3, BYTES, 100);
+            }
+        }
+        let engine = &machine.engine;
+        let nodes: Vec<_> = (engine.nodes().iter())
+            .map(|node| {
+                (
+                    node.calls,
+                    node.choice,
+                    node.user_bytes,
+                    node.observed_bytes,
+                )
+            })
+            .collect();
+        let intervals: Vec<_> = (engine.tracker().live().iter())
+            .map(|&id| {
+                let interval = engine.interval(id).unwrap();
+                let executions = engine.tracker().executions(id);
+                let classes = engine.tracker().classes(id).to_vec();
+                let times = interval.times;
+                (
+                    interval.executions,
+                    executions,
+                    classes,
+                    interval.stage,
+                    times,
+                )
+            })
+            .collect();
+        let edges = engine.tracker().graph().edges().to_vec();
+        let quiet = machine.quiet;
+        (
+            format!("{nodes:?} {intervals:?} {edges:?}"),
+            machine.trace,
+            quiet,
+        )
+    };
+    for mode in [
+        Mode::Tune,
+        Mode::Replay,
+        Mode::Profile,
+        Mode::Forced(3),
+        Mode::Record,
+    ] {
+        for cost in [third_is_best as fn(RoutineId) -> u64, default_is_best] {
+            let (quick, full) = (run(mode, cost, true), run(mode, cost, false));
+            assert_eq!(quick.0, full.0, "{mode:?}");
+            assert_eq!(quick.1, full.1, "{mode:?}");
+            let detects = matches!(mode, Mode::Tune | Mode::Replay);
+            assert!(quick.2 > 1000 || !detects, "{mode:?}: {} quiet", quick.2);
+        }
+    }
+}
+
 #[test]
 fn a_tuned_program_gets_no_rest() {
     let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
     for _ in 0..20_000 {
-        machine.call(0, BYTES, 500);
-        assert_eq!(machine.engine.take_rest(), 0);
-        machine.call(1, BYTES, 500);
-        assert_eq!(machine.engine.take_rest(), 0);
+        assert_eq!(machine.hooked(0, BYTES, 500), 0);
+        assert_eq!(machine.hooked(1, BYTES, 500), 0);
     }
     assert_eq!(machine.engine.node(0).unwrap().choice, 3);
 }
@@ -422,7 +517,8 @@ fn a_recording_that_does_not_fit_is_given_up_once_and_loops_are_detected() {
             if node as usize == machine.engine.nodes().len() {
                 machine.engine.add_node(info(node, BYTES));
             }
-            notices.extend(machine.engine.step(node, &mut machine.clock));
+            machine.engine.step(node, &mut machine.clock);
+            notices.extend(machine.engine.take_notice());
         }
     }
     let [Notice::Misfit { calls, misfits }] = notices[..] else {
@@ -452,7 +548,8 @@ fn a_recording_has_few_checkpoints() {
     let mut run = |calls: u64, nodes: [NodeId; 2]| {
         for call in 0..calls {
             let node = nodes[(call % 2) as usize];
-            if machine.engine.step(node, &mut machine.clock) == Some(Notice::Checkpoint) {
+            machine.engine.step(node, &mut machine.clock);
+            if machine.engine.take_notice() == Some(Notice::Checkpoint) {
                 at.push(machine.engine.tracker().calls());
             }
         }

@@ -73,8 +73,8 @@ pub(super) struct Executions {
     pub(super) classes: Vec<Class>,
     /// The class of the latest execution.
     latest: u32,
-    /// Number of executions of all classes and of none.
-    pub(super) total: u64,
+    /// Number of executions of no class.
+    unclassed: u64,
 }
 
 impl Executions {
@@ -88,15 +88,24 @@ impl Executions {
     /// Counts an execution and says its class.
     #[inline]
     pub(super) fn count(&mut self, path: Path, stop: NodeId) -> u32 {
-        self.total += 1;
-        if let Some(class) = self.classes.get_mut(self.latest as usize)
-            && class.path == path
-            && class.stop == stop
-        {
-            class.executions += 1;
+        if let Some(executions) = self.latest_mut(path, stop) {
+            *executions += 1;
             return self.latest;
         }
         self.count_other(path, stop)
+    }
+
+    /// The number of executions of this class, if it is that of the latest one.
+    #[inline]
+    pub(super) fn latest_mut(&mut self, path: Path, stop: NodeId) -> Option<&mut u64> {
+        let class = self.classes.get_mut(self.latest as usize)?;
+        (class.path == path && class.stop == stop).then_some(&mut class.executions)
+    }
+
+    /// Number of executions of all classes and of none.
+    pub(super) fn total(&self) -> u64 {
+        let classes = self.classes.iter().map(|class| class.executions);
+        classes.sum::<u64>() + self.unclassed
     }
 
     /// [`Self::count`] of another class than the latest.
@@ -108,6 +117,7 @@ impl Executions {
             .position(|class| class.path == path && class.stop == stop);
         let class = found.unwrap_or(self.classes.len());
         if class >= MAX_CLASSES {
+            self.unclassed += 1;
             return OVERFLOW;
         }
         if found.is_none() {
@@ -124,6 +134,7 @@ impl Executions {
 
     /// Forgets all but the number of executions.
     pub(super) fn retire(&mut self) {
+        self.unclassed = self.total();
         self.nodes = Vec::new();
         self.classes = Vec::new();
     }

@@ -202,14 +202,24 @@ impl Flowgraph {
     /// Records that `to` followed `from` if the latest traversal out of `from` was that too; else does nothing.
     #[inline]
     pub(super) fn traverse_latest(&mut self, from: NodeId, to: NodeId) -> bool {
-        if let Some(out) = self.nodes.get(from as usize)
-            && out.last_to == to
-            && let Some(edge) = self.edges.get_mut(out.last_edge as usize)
-        {
-            edge.count += 1;
-            return true;
+        match self.latest_mut(from, to) {
+            Some(count) => {
+                *count += 1;
+                true
+            }
+            None => false,
         }
-        false
+    }
+
+    /// The count of the edge to `to`, if that is the latest one taken out of `from`.
+    #[inline]
+    pub(super) fn latest_mut(&mut self, from: NodeId, to: NodeId) -> Option<&mut u64> {
+        let out = self.nodes.get(from as usize)?;
+        if out.last_to != to {
+            return None;
+        }
+        let edge = self.edges.get_mut(out.last_edge as usize)?;
+        Some(&mut edge.count)
     }
 
     /// [`Self::traverse`] of another edge than the latest one out of `from`.

@@ -11,6 +11,7 @@ mod executions;
 mod graph;
 mod intervals;
 mod loops;
+mod position;
 mod tracker;
 mod traffic;
 
@@ -18,7 +19,8 @@ pub use executions::{Class, OVERFLOW};
 pub use graph::{END, Edge, Flowgraph, MAX_EDGES, MAX_NODES, START, Traversal};
 pub use intervals::{Interval, Partition};
 pub use loops::{Loop, LoopForest, LoopKind};
-pub use tracker::{Ended, Event, Tracker};
+pub use position::{Ended, Event, Foreseen};
+pub use tracker::Tracker;
 pub use traffic::Traffic;
 
 /// Dense index of a node (one call signature) of one thread's flowgraph.

@@ -13,6 +13,7 @@
 use super::executions::{Executions, Name, Path};
 use super::graph::{END, MAX_NODES, START, Traversal};
 use super::intervals::pieces;
+use super::position::{Current, Ended, Event, Foreseen, OUTSIDE, Place};
 use super::{Class, Flowgraph, IntervalId, LoopForest, NodeId};
 
 /// Units (nodes and edges analysed) that need not be saved up: small programs are analysed at once. A unit takes about 0.1 µs.
@@ -26,65 +27,6 @@ const REFRESH_CALLS: u64 = 256;
 
 /// Most interval indices that one tracker gives away; then the partition stays as it is.
 const MAX_INTERVALS: usize = 4_000_000;
-
-/// No interval.
-const OUTSIDE: IntervalId = IntervalId::MAX;
-
-/// An execution of an interval that has just come to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
-    /// The interval that was executed.
-    pub interval: IntervalId,
-    /// The node whose call ended it: its stop address.
-    pub stop: NodeId,
-    /// Small dense index, per interval, of (the path taken through the interval, the stop address): only
-    /// executions of one class have comparable times. [`OVERFLOW`](super::OVERFLOW): comparable with none.
-    pub class: u32,
-}
-
-/// What one call meant.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Event {
-    /// An interval's execution ended with this call.
-    pub ended: Option<Ended>,
-    /// An interval's execution starts with this call.
-    pub started: Option<IntervalId>,
-    /// The partition into intervals changed with this call: look at [`Tracker::retired`] and
-    /// [`Tracker::nodes`] again. An execution that the change cut short is not reported as ended.
-    pub changed: bool,
-}
-
-/// Where a node is in the partition.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    interval: IntervalId,
-    /// From 1, ascending along every path through the interval.
-    position: u32,
-    /// The node's.
-    name: Name,
-}
-
-impl Place {
-    const OUTSIDE: Self = Self {
-        interval: OUTSIDE,
-        position: 0,
-        name: Name::NONE,
-    };
-}
-
-/// The execution in progress.
-#[derive(Debug, Clone, Copy)]
-struct Current {
-    place: Place,
-    path: Path,
-}
-
-impl Current {
-    const NONE: Self = Self {
-        place: Place::OUTSIDE,
-        path: Path::NONE,
-    };
-}
 
 /// The dynamic detector: flowgraph, loops and intervals of the calls seen so far.
 ///
@@ -182,14 +124,56 @@ impl Tracker {
     }
 
     /// The thread called `node` (nodes are numbered from 0 in order of first sight).
-    #[inline]
+    #[inline(always)]
     pub fn step(&mut self, node: NodeId) -> Event {
         self.calls += 1;
         if self.calls < self.due && self.graph.traverse_latest(self.previous, node) {
             self.previous = node;
             return self.follow(node);
         }
-        self.step_other(node)
+        // Taken apart and put together again: else what `follow` returns would go through memory too.
+        let Event {
+            ended,
+            started,
+            changed,
+        } = self.step_other(node);
+        Event {
+            ended,
+            started,
+            changed,
+        }
+    }
+
+    /// What a call of `node` would mean, if it does what was done at this place last time: then [`Foreseen::happens`] has
+    /// the effect of [`Self::step`] and costs less. `None`, and no effect, for any other call.
+    #[inline(always)]
+    pub fn foresee(&mut self, node: NodeId) -> Option<Foreseen<'_>> {
+        if self.calls + 1 >= self.due {
+            return None;
+        }
+        let edge = self.graph.latest_mut(self.previous, node)?;
+        let place = *self.places.get(node as usize)?;
+        let before = self.current;
+        let goes_on = before.leads_to(place);
+        let mut class = None;
+        let mut path = Path::from(place.name);
+        if goes_on {
+            path = before.path.then(place.name);
+        } else if before.interval != OUTSIDE {
+            let executions = self.intervals.get_mut(before.interval as usize)?;
+            class = Some(executions.latest_mut(before.path, node)?);
+        }
+        Some(Foreseen {
+            started: (!goes_on && place.interval != OUTSIDE).then_some(place.interval),
+            edge,
+            class,
+            calls: &mut self.calls,
+            previous: &mut self.previous,
+            node,
+            current: &mut self.current,
+            place,
+            path,
+        })
     }
 
     /// [`Self::step`] along another edge than the latest one out of the previous node, or with an analysis due.
@@ -234,46 +218,37 @@ impl Tracker {
     }
 
     /// Where the call of `node` leads in the present partition.
-    #[inline]
+    #[inline(always)]
     fn follow(&mut self, node: NodeId) -> Event {
         let place = self.place(node);
         let current = &mut self.current;
-        if place.interval == current.place.interval {
-            if place.position > current.place.position {
-                current.place.position = place.position;
-                current.path = current.path.then(place.name);
-                return Event::default();
-            }
-            if place.interval == OUTSIDE {
-                return Event::default();
-            }
+        if current.leads_to(place) {
+            current.position = place.position;
+            current.path = current.path.then(place.name);
+            return Event::default();
+        }
+        if place.interval == OUTSIDE && current.interval == OUTSIDE {
+            return Event::default();
         }
         self.turn(node, place)
     }
 
     /// Ends the execution in progress, if any, and starts one at `place`, if that is in an interval.
-    #[inline(never)]
+    #[inline(always)]
     fn turn(&mut self, node: NodeId, place: Place) -> Event {
-        let Current {
-            place: Place { interval, .. },
-            path,
-        } = self.current;
-        let ended = self.intervals.get_mut(interval as usize).map(|executions| {
-            let class = executions.count(path, node);
-            Ended {
+        let Current { interval, path, .. } = self.current;
+        let mut ended = None;
+        if let Some(executions) = self.intervals.get_mut(interval as usize) {
+            ended = Some(Ended {
                 interval,
                 stop: node,
-                class,
-            }
-        });
-        self.current = Current {
-            place,
-            path: Path::from(place.name),
-        };
-        let started = (place.interval != OUTSIDE).then_some(place.interval);
+                class: executions.count(path, node),
+            });
+        }
+        self.current = Current::at(place, Path::from(place.name));
         Event {
             ended,
-            started,
+            started: (place.interval != OUTSIDE).then_some(place.interval),
             changed: false,
         }
     }
@@ -283,8 +258,7 @@ impl Tracker {
     fn step_with_analysis(&mut self, node: NodeId) -> Event {
         let before = self.current;
         let place = self.place(node);
-        let goes_on =
-            place.interval == before.place.interval && place.position > before.place.position;
+        let goes_on = before.leads_to(place);
         let mut event = if goes_on {
             Event::default()
         } else {
@@ -293,17 +267,10 @@ impl Tracker {
         event.changed = self.analyse();
         event.ended = event.ended.filter(|ended| !self.retired(ended.interval));
         let now = self.place(node);
-        if goes_on && now.interval == before.place.interval && now.position > before.place.position
-        {
-            self.current = Current {
-                place: now,
-                path: before.path.then(now.name),
-            };
+        if goes_on && before.leads_to(now) {
+            self.current = Current::at(now, before.path.then(now.name));
         } else {
-            self.current = Current {
-                place: now,
-                path: Path::from(now.name),
-            };
+            self.current = Current::at(now, Path::from(now.name));
             event.started = (now.interval != OUTSIDE).then_some(now.interval);
         }
         event
@@ -375,7 +342,7 @@ impl Tracker {
     pub fn executions(&self, interval: IntervalId) -> u64 {
         self.intervals
             .get(interval as usize)
-            .map_or(0, |executions| executions.total)
+            .map_or(0, Executions::total)
     }
 
     /// The classes of an interval's executions, by their index.

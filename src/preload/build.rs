@@ -1,13 +1,16 @@
 //! Generates one exported symbol per spelling of each call in the table (src/calls.rs).
 //!
-//! rustc hides what assembly files define, so each symbol is a naked function; it hands its slot's address and
-//! its own return address to the wrapper of its number of arguments.
+//! rustc hides what assembly files define, so each symbol is a naked function; it hands its slot's address and the
+//! offset of the thread's words to the wrapper for what its arguments leave on the stack.
 
 #[path = "../calls.rs"]
 #[allow(dead_code)]
 mod calls;
 
 use std::fmt::Write;
+
+/// Arguments that take no word of the stack (System V ABI for x86-64, 3.2.3).
+const IN_REGISTERS: u8 = 6;
 
 fn main() {
     println!("cargo::rerun-if-changed=../calls.rs");
@@ -24,8 +27,10 @@ fn main() {
             writeln!(
                 code,
                 "#[unsafe(naked)] #[unsafe(no_mangle)] unsafe extern \"C\" fn {name}() {{\
-                 naked_asm!(\"lea r11, [rip + {{slots}} + {count} * {{size}}]\", enter_body!(), \
-                 slots = sym SLOTS, size = const size_of::<Slot>(), wrapper = sym wrap_{arity}) }}"
+                 naked_asm!(\"lea r11, [rip + {{slots}} + {count} * {{size}}]\", \
+                 \"mov r10, qword ptr [rip + copytune_tls@GOTTPOFF]\", \"jmp {{wrapper}}\", \
+                 slots = sym SLOTS, size = const size_of::<Slot>(), wrapper = sym wrap_{}) }}",
+                arity.saturating_sub(IN_REGISTERS)
             )
             .unwrap();
             count += 1;
@@ -36,6 +41,6 @@ fn main() {
     std::fs::write(format!("{out}/stubs.rs"), text).expect("OUT_DIR can be written");
     assert!(
         greatest <= 13,
-        "src/preload/src/stubs.rs has wrappers for at most 13 arguments"
+        "src/preload/src/wrapper.rs has wrappers for at most 13 arguments"
     );
 }

@@ -91,6 +91,12 @@ impl Drift {
         true
     }
 
+    /// Passes over the executions that are not to be timed; how many they are.
+    #[inline]
+    pub fn pause(&mut self) -> u32 {
+        std::mem::replace(&mut self.countdown, 1).saturating_sub(1)
+    }
+
     /// Takes in the relative cost of a sampled execution; whether it has shifted for long.
     pub fn observe(&mut self, relative: f64) -> bool {
         if self.collected < REFERENCE {

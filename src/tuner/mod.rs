@@ -25,6 +25,7 @@ pub mod metropolis;
 pub mod model;
 pub mod quench;
 pub mod random;
+mod ranking;
 pub mod saved;
 pub mod search;
 pub mod space;
@@ -170,14 +171,32 @@ impl Tuner {
         &self.search.candidate
     }
 
+    /// The same, to be kept and compared.
+    #[inline]
+    pub fn next(&self) -> &Configuration {
+        &self.search.candidate
+    }
+
+    /// Whether every execution counts for a decision that is still to be made.
+    #[inline]
+    pub fn is_undecided(&self) -> bool {
+        matches!(self.phase, Phase::Baseline | Phase::Quench | Phase::Guard)
+    }
+
+    /// How many executions may pass before [`Tuner::wants_sample`] is asked again, as if it had been asked for each.
+    #[inline]
+    pub fn pause(&mut self) -> u32 {
+        if self.is_undecided() {
+            return 0;
+        }
+        self.drift.pause()
+    }
+
     /// Whether the next execution should be timed and reported by [`Tuner::observe`]. To be asked once per execution:
     /// after the decision it counts them and picks the few samples of the drift check.
     #[inline]
     pub fn wants_sample(&mut self) -> bool {
-        match self.phase {
-            Phase::Baseline | Phase::Quench | Phase::Guard => true,
-            Phase::Adopted | Phase::Rejected => self.drift.due(),
-        }
+        self.is_undecided() || self.drift.due()
     }
 
     /// Where it stands.

@@ -2,9 +2,11 @@
 //!
 //! | module | for |
 //! | --- | --- |
-//! | stubs | the exported MPI symbols |
+//! | stubs, wrapper | the exported MPI symbols; the way through copytune and on |
 //! | call, session | what happens around a call; one thread's sites, engine and operations |
-//! | messages, ranges | where a message lies; which copy belongs to which site |
+//! | threads | the sessions of all threads |
+//! | sites, forecast | new call sites; which call comes next |
+//! | messages, requests, ranges | where a message lies; what ends an operation; which copy belongs to which site |
 //! | copies, kernel, ucx | the hooked copies |
 //! | direct | user-space copies from another process's memory in place of the kernel's |
 //! | life, memory | start, end, state between runs |
@@ -14,6 +16,7 @@ mod call;
 mod clock;
 mod copies;
 mod direct;
+mod forecast;
 mod kernel;
 mod library;
 mod life;
@@ -22,11 +25,15 @@ mod memory;
 mod messages;
 mod modules;
 mod ranges;
+mod requests;
 mod resolve;
 mod session;
+mod sites;
 mod stubs;
+mod threads;
 mod tls;
 mod ucx;
+mod wrapper;
 
 #[ctor::ctor(unsafe)]
 fn loaded() {

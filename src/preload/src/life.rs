@@ -7,7 +7,7 @@ use crate::library::Library;
 use crate::log::{self, Level};
 use crate::session::Session;
 use crate::stubs::Slot;
-use crate::{clock, copies, direct, memory, resolve, session, ucx};
+use crate::{clock, copies, direct, memory, resolve, threads, ucx};
 use copytune_core::engine::{Config, Engine, Mode};
 use copytune_core::options::{self, Log, Options};
 use copytune_core::recording;
@@ -27,6 +27,8 @@ const OFF: u8 = 2;
 
 static STATE: AtomicU8 = AtomicU8::new(DORMANT);
 static THREADED: AtomicBool = AtomicBool::new(false);
+/// See [`is_plain`]: one flag for all, as every call asks for it.
+static PLAIN: AtomicBool = AtomicBool::new(false);
 /// The process that was initialised: a forked child must not save what is its parent's.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// Sessions (MPI 4.0, 11.3) and MPI_Init that have not been finalised.
@@ -67,6 +69,19 @@ pub fn is_threaded() -> bool {
     THREADED.load(Ordering::Relaxed)
 }
 
+/// Whether calls are followed, and copies matter in no call but those whose own message's copies do: neither other threads'
+/// messages nor UCX's copies nor reads of other processes' memory are to be seen to.
+#[inline(always)]
+pub fn is_plain() -> bool {
+    PLAIN.load(Ordering::Relaxed)
+}
+
+/// To be called when one of those has changed.
+pub fn look_around() {
+    let plain = is_on() && !is_threaded() && !ucx::is_open() && !direct::is_on();
+    PLAIN.store(plain, Ordering::Relaxed);
+}
+
 /// Runs a part of copytune inside a hook. A panic in it switches copytune off, with one line, and the program
 /// goes on.
 #[inline(always)]
@@ -87,6 +102,7 @@ fn switch_off() {
     copies::set_threshold(usize::MAX);
     direct::stop();
     STATE.store(OFF, Ordering::SeqCst);
+    look_around();
     ucx::close();
 }
 
@@ -106,6 +122,7 @@ pub fn initialised(slot: &Slot) {
     }));
     if guarded(|| start(!session_only)) == Some(true) {
         STATE.store(ON, Ordering::SeqCst);
+        look_around();
     } else {
         STATE.store(OFF, Ordering::SeqCst);
     }
@@ -152,7 +169,7 @@ fn start(world: bool) -> bool {
     let clock_cost = clock::start();
     let memory = memory::Memory::load(&options, &library, place);
     THREADED.store(granted_multiple(), Ordering::Relaxed);
-    session::prepare();
+    threads::prepare();
     PROCESS.store(std::process::id(), Ordering::Relaxed);
     let threshold = match options.mode {
         options::Mode::DryRun => usize::MAX,
@@ -329,13 +346,13 @@ fn end(finished: bool) {
         let saved = catch_unwind(AssertUnwindSafe(|| {
             if job.options.mode == options::Mode::DryRun {
                 let mut threads = Vec::new();
-                session::for_each(|session| threads.push(graph_of(session)));
+                threads::for_each(|session| threads.push(graph_of(session)));
                 job.memory.save_graphs(job.place.0, finished, threads);
                 return;
             }
-            session::count_unseen();
+            threads::count_unseen();
             let mut record = job.memory.record(clock::rate(), finished, direct::reason());
-            session::for_each(|session| record.add(&session.engine, &session.signatures));
+            threads::for_each(|session| record.add(&session.engine, &session.signatures));
             job.memory.save(job.place.0, record);
         }));
         if saved.is_err() {

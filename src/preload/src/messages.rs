@@ -2,11 +2,18 @@
 
 use crate::library::{Layout, Library};
 use crate::ranges::Span;
+use crate::wrapper::Arguments;
 use copytune_core::calls::{Binding, Data};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts the datatypes that were freed: a handle may come back with another meaning after that.
 static FREED: AtomicU64 = AtomicU64::new(1);
+
+/// How many datatypes were freed so far, and one.
+#[inline(always)]
+pub fn freed() -> u64 {
+    FREED.load(Ordering::Relaxed)
+}
 
 /// A datatype handle has died.
 pub fn datatype_freed() {
@@ -58,15 +65,15 @@ struct Known {
 #[derive(Debug)]
 pub struct Datatypes {
     library: Library,
-    /// Whether C handles are ints.
-    short_handles: bool,
+    /// The bits of a C handle: of an int or of an address.
+    pub handle_mask: usize,
     known: [Known; PLACES],
 }
 
 /// Argument `position` as an integer: by value in C, by reference in Fortran.
 #[inline(always)]
-pub fn integer(arguments: &[usize], position: u8, binding: Binding) -> i64 {
-    let word = arguments.get(usize::from(position)).copied().unwrap_or(0);
+pub fn integer(arguments: Arguments, position: u8, binding: Binding) -> i64 {
+    let word = arguments.word(position);
     match binding {
         Binding::C => i64::from(word as i32),
         Binding::CLarge => word as i64,
@@ -83,7 +90,10 @@ impl Datatypes {
     /// An empty cache for `library`'s types.
     pub fn new(library: Library) -> Self {
         Self {
-            short_handles: library.request_size() == 4,
+            handle_mask: match library.request_size() {
+                4 => 0xffff_ffff,
+                _ => usize::MAX,
+            },
             library,
             known: [Known::default(); PLACES],
         }
@@ -96,25 +106,20 @@ impl Datatypes {
 
     /// One end of the message of a call with these arguments.
     #[inline(always)]
-    pub fn message(&mut self, data: Data, binding: Binding, arguments: &[usize]) -> Message {
+    pub fn message(&mut self, data: Data, binding: Binding, arguments: Arguments) -> Message {
         let count = integer(arguments, data.count, binding);
         if count <= 0 {
             // An empty message may come with any datatype, the null handle included: asking would be an error.
             return Message::default();
         }
-        let word = arguments
-            .get(usize::from(data.datatype))
-            .copied()
-            .unwrap_or(0);
+        let word = arguments.word(data.datatype);
         let key = if binding.is_fortran() {
             // SAFETY: a datatype is an INTEGER, or a derived type that holds one, by reference (MPI 4.0, 19.1).
             Key::fortran(unsafe { *(word as *const u32) })
-        } else if self.short_handles {
-            Key(word & 0xffff_ffff)
         } else {
-            Key(word)
+            Key(word & self.handle_mask)
         };
-        let at = FREED.load(Ordering::Relaxed);
+        let at = freed();
         let known = &self.known[key.place()];
         let size = if known.key == key && known.at == at {
             known.layout.size
@@ -128,44 +133,25 @@ impl Datatypes {
         }
     }
 
-    /// The memory that a message lies in, holes included.
-    pub fn span(
-        &mut self,
-        message: Message,
-        data: Data,
-        binding: Binding,
-        arguments: &[usize],
-    ) -> Span {
+    /// The memory that a message lies in, holes included, relative to its buffer's address.
+    pub fn reach(&mut self, message: Message) -> Span {
         if message.bytes == 0 {
             return Span::default();
         }
         if self.known[message.key.place()].key != message.key {
             // Another datatype has taken its place meanwhile.
-            self.ask(message.key, FREED.load(Ordering::Relaxed));
+            self.ask(message.key, freed());
         }
         let layout = self.known[message.key.place()].layout;
-        let buffer = arguments
-            .get(usize::from(data.buffer))
-            .copied()
-            .unwrap_or(0);
-        let described = matches!(
-            binding,
-            Binding::FortranDescriptor | Binding::FortranDescriptorLarge
-        );
-        let (base, section) = if described {
-            described_buffer(buffer)
-        } else {
-            (buffer, None)
-        };
         // Wrapping: a span that makes no sense matches no copy.
-        let first = (base as i64).wrapping_add(layout.true_lb);
         let reach = (message.count - 1).wrapping_mul(layout.extent);
-        section.unwrap_or(Span {
-            start: first.wrapping_add(reach.min(0)) as usize,
-            end: first
+        Span {
+            start: layout.true_lb.wrapping_add(reach.min(0)) as usize,
+            end: layout
+                .true_lb
                 .wrapping_add(reach.max(0))
                 .wrapping_add(layout.true_extent) as usize,
-        })
+        }
     }
 
     /// Asks the library for a datatype's layout, keeps it, and returns its size; 0 where there is none to be had.
@@ -181,6 +167,24 @@ impl Datatypes {
         };
         self.known[key.place()] = Known { key, at, layout };
         layout.size
+    }
+}
+
+/// The memory of a message with this reach, in the buffer that a word of a call stands for.
+#[inline(always)]
+pub fn placed(reach: Span, buffer: usize) -> Span {
+    Span {
+        start: buffer.wrapping_add(reach.start),
+        end: buffer.wrapping_add(reach.end),
+    }
+}
+
+/// The same where the word is the address of a descriptor.
+pub fn described(reach: Span, descriptor: usize) -> Span {
+    let (base, section) = described_buffer(descriptor);
+    match section {
+        Some(section) if !reach.is_empty() => section,
+        _ => placed(reach, base),
     }
 }
 

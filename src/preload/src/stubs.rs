@@ -1,9 +1,9 @@
-//! The exported MPI symbols: each spelling has a slot; a stub leads from the symbol to the wrapper of its
-//! number of arguments, which surrounds the call of the next implementation.
+//! The exported MPI symbols: each spelling has a slot; a stub leads from the symbol to the wrapper for the number of
+//! words that its arguments take on the stack.
 
-use crate::session::After;
-use crate::{call, resolve, tls};
-use copytune_core::calls::{Binding, CALLS, Call, Role};
+use crate::resolve;
+use crate::wrapper::*;
+use copytune_core::calls::{Binding, CALLS, Call, Completion, Data, Role};
 use core::arch::naked_asm;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -25,30 +25,135 @@ pub struct Slot {
     pub is_life_cycle: bool,
     /// Whether it must be seen even while the thread rests.
     is_never_skipped: bool,
+    /// Whether it ends operations.
+    pub finishes: bool,
+    /// What its message follows from.
+    pub words: Words,
+}
+
+/// The words of a call that its message's bytes and places follow from, for a quick comparison with an earlier call.
+#[derive(Debug, Clone, Copy)]
+pub struct Words {
+    /// How they are read.
+    pub reading: Reading,
+    /// Of what it sends, of what it receives; where there is but one of them, twice the same.
+    pub ends: [End; 2],
+    /// Bits of a count.
+    pub count_mask: usize,
+}
+
+/// How the words of a call are to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// There are none: it has no message, or none of its own.
+    Nothing,
+    /// By value.
+    Values,
+    /// By reference, to 32 bits.
+    References,
+    /// More than its words must be looked at.
+    Never,
+}
+
+/// One end of a message: indices for [`Arguments::at`].
+#[derive(Debug, Clone, Copy)]
+pub struct End {
+    /// Of the buffer's address.
+    pub buffer: u8,
+    /// Of the number of elements.
+    pub count: u8,
+    /// Of the datatype.
+    pub datatype: u8,
+}
+
+impl End {
+    const fn new(data: Data, arguments: u8) -> Self {
+        assert!(
+            data.buffer < arguments && data.count < arguments && data.datatype < arguments,
+            "position beyond the call's arguments"
+        );
+        Self {
+            buffer: Arguments::index(data.buffer),
+            count: Arguments::index(data.count),
+            datatype: Arguments::index(data.datatype),
+        }
+    }
+}
+
+impl Words {
+    const fn new(call: &Call, binding: Binding) -> Self {
+        let (first, second) = match call.role {
+            Role::Transfer { send, receive, .. } => (send, receive),
+            Role::Collective(data) => (data, None),
+            _ => (None, None),
+        };
+        let reading = match call.role {
+            Role::Transfer {
+                completion: Completion::Persistent(_),
+                ..
+            }
+            | Role::Start
+            | Role::StartAll
+            | Role::TypeFree => Reading::Never,
+            _ if first.is_none() && second.is_none() => Reading::Nothing,
+            _ => match binding {
+                Binding::C | Binding::CLarge => Reading::Values,
+                Binding::Fortran | Binding::FortranDescriptor => Reading::References,
+                Binding::FortranDescriptorLarge => Reading::Never,
+            },
+        };
+        let arguments = call.arguments(binding);
+        let ends = match (first, second) {
+            (Some(one), Some(other)) => [End::new(one, arguments), End::new(other, arguments)],
+            (Some(one), None) | (None, Some(one)) => {
+                [End::new(one, arguments), End::new(one, arguments)]
+            }
+            (None, None) => {
+                [End {
+                    buffer: 0,
+                    count: 0,
+                    datatype: 0,
+                }; 2]
+            }
+        };
+        Self {
+            reading,
+            ends,
+            count_mask: match binding {
+                Binding::C => 0xffff_ffff,
+                _ => usize::MAX,
+            },
+        }
+    }
 }
 
 impl Slot {
+    /// Offset of the next implementation, for the wrappers.
+    pub const NEXT: usize = core::mem::offset_of!(Slot, next);
+    /// Offset of the mark of those that are never skipped, for the wrappers.
+    pub const NEVER_SKIPPED: usize = core::mem::offset_of!(Slot, is_never_skipped);
+
     const fn new(name: &'static CStr, id: u16, binding: Binding) -> Self {
+        let call = &CALLS[id as usize];
         Self {
             next: AtomicPtr::new(core::ptr::null_mut()),
             name,
-            call: &CALLS[id as usize],
+            call,
             id,
             binding,
-            is_life_cycle: matches!(
-                CALLS[id as usize].role,
-                Role::Init | Role::Finalize | Role::Abort
-            ),
+            is_life_cycle: matches!(call.role, Role::Init | Role::Finalize | Role::Abort),
             is_never_skipped: matches!(
-                CALLS[id as usize].role,
+                call.role,
                 Role::Init | Role::Finalize | Role::Abort | Role::TypeFree
             ),
+            finishes: matches!(call.role, Role::Finish(_) | Role::Forget),
+            words: Words::new(call, binding),
         }
     }
 
     /// The next implementation; one that only reports an error where the MPI library has none.
     #[inline(always)]
-    fn next(&self) -> *const u8 {
+    pub fn next(&self) -> *const u8 {
         let next = self.next.load(Ordering::Acquire);
         if next.is_null() { self.find() } else { next }
     }
@@ -60,69 +165,6 @@ impl Slot {
         found
     }
 }
-
-macro_rules! enter_body {
-    () => {
-        concat!(
-            "mov r10, qword ptr [rip + copytune_tls@GOTTPOFF]\n",
-            "mov rax, qword ptr [rsp]\n",
-            "mov qword ptr fs:[r10 + 16], r11\n",
-            "mov qword ptr fs:[r10 + 8], rax\n",
-            "mov qword ptr fs:[r10 + 24], rsp\n",
-            "jmp {wrapper}",
-        )
-    };
-}
-
-macro_rules! wrapper {
-    ($name:ident $($argument:ident)*) => {
-        unsafe extern "C" fn $name($($argument: usize),*) -> usize {
-            let thread = tls::thread();
-            // SAFETY: the stub that jumped here has just written both words of this thread.
-            let (slot, from) = unsafe { (&*(*thread).slot, (*thread).return_address) };
-            // SAFETY: the thread's own block, to which no reference is held here.
-            let rests = unsafe { (*thread).rest } != 0;
-            if rests && !slot.is_never_skipped {
-                // SAFETY: as above; then as below.
-                return unsafe {
-                    (*thread).rest -= 1;
-                    let next: unsafe extern "C" fn($($argument: wrapper!(@usize $argument)),*) -> usize =
-                        core::mem::transmute(slot.next());
-                    next($($argument),*)
-                };
-            }
-            let arguments = [$($argument),*];
-            let after = call::enter(thread, slot, from, &arguments);
-            // SAFETY: the next implementation of the same MPI function (or the reporter of a missing one, which
-            // reads nothing); it has this many word-sized arguments, and they are the caller's, untouched.
-            let result = unsafe {
-                let next: unsafe extern "C" fn($($argument: wrapper!(@usize $argument)),*) -> usize =
-                    core::mem::transmute(slot.next());
-                next($($argument),*)
-            };
-            if after != After::Nothing {
-                call::leave(thread, slot, &arguments, after);
-            }
-            result
-        }
-    };
-    (@usize $argument:ident) => { usize };
-}
-
-wrapper!(wrap_0);
-wrapper!(wrap_1 a);
-wrapper!(wrap_2 a b);
-wrapper!(wrap_3 a b c);
-wrapper!(wrap_4 a b c d);
-wrapper!(wrap_5 a b c d e);
-wrapper!(wrap_6 a b c d e f);
-wrapper!(wrap_7 a b c d e f g);
-wrapper!(wrap_8 a b c d e f g h);
-wrapper!(wrap_9 a b c d e f g h i);
-wrapper!(wrap_10 a b c d e f g h i j);
-wrapper!(wrap_11 a b c d e f g h i j k);
-wrapper!(wrap_12 a b c d e f g h i j k l);
-wrapper!(wrap_13 a b c d e f g h i j k l m);
 
 #[allow(non_snake_case, missing_docs)]
 mod generated {

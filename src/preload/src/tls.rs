@@ -6,7 +6,6 @@
 
 use crate::ranges::Active;
 use crate::session::Session;
-use crate::stubs::Slot;
 use core::arch::{asm, global_asm};
 
 global_asm!(
@@ -15,46 +14,39 @@ global_asm!(
     ".globl copytune_tls",
     ".hidden copytune_tls",
     ".type copytune_tls, @object",
-    ".size copytune_tls, 64",
+    ".size copytune_tls, 40",
     "copytune_tls:",
-    ".zero 64",
+    ".zero 40",
     ".text",
 );
 
-/// Offset of [`Thread::return_address`], for the stubs.
-pub const RETURN_ADDRESS: usize = 8;
-/// Offset of [`Thread::slot`], for the stubs.
-pub const SLOT: usize = 16;
-
-/// Offset of [`Thread::stack`], for the stubs.
-pub const STACK: usize = 24;
+/// Offset of [`Thread::active`], for the wrappers. The hooks of copies count on 0.
+pub const ACTIVE: usize = 0;
+/// Offset of [`Thread::rest`], for the wrappers.
+pub const REST: usize = 8;
+/// Offset of [`Thread::frame`], for the wrappers.
+pub const FRAME: usize = 16;
 
 /// One thread's words; all zero in a new thread.
 #[repr(C)]
 pub struct Thread {
     /// What copies inside the current MPI call are matched with; null outside, or when no copy matters.
     pub active: *mut Active,
-    /// Where the call that a stub has just caught returns to.
-    pub return_address: usize,
-    /// The stub's slot.
-    pub slot: *const Slot,
-    /// Where on the stack that return address lies.
-    pub stack: usize,
-    /// The same of the outermost MPI call, 0 outside. A nested call lies below it; a call above it means that
-    /// the outermost one was left by longjmp or an exception.
+    /// Calls that are still to pass unseen: nothing is to be tuned in a program that has come to rest.
+    pub rest: usize,
+    /// Where on the stack the return address of the outermost MPI call lies, 0 outside. A nested call lies below it; a
+    /// call above it means that the outermost one was left by longjmp or an exception.
     pub frame: usize,
-    /// Return address of the outermost MPI call: when it no longer lies at `frame`, that call was left too.
+    /// That return address: when it no longer lies at `frame`, that call was left too.
     pub caller: usize,
     /// The thread's session, null before its first MPI call.
     pub session: *mut Session,
-    /// Calls that are still to pass unseen: nothing is to be tuned in a program that has come to rest.
-    pub rest: usize,
 }
 
-const _: () = assert!(core::mem::offset_of!(Thread, return_address) == RETURN_ADDRESS);
-const _: () = assert!(core::mem::offset_of!(Thread, slot) == SLOT);
-const _: () = assert!(core::mem::offset_of!(Thread, stack) == STACK);
-const _: () = assert!(size_of::<Thread>() == 64);
+const _: () = assert!(core::mem::offset_of!(Thread, active) == ACTIVE);
+const _: () = assert!(core::mem::offset_of!(Thread, rest) == REST);
+const _: () = assert!(core::mem::offset_of!(Thread, frame) == FRAME);
+const _: () = assert!(size_of::<Thread>() == 40);
 
 /// The calling thread's words. Valid as long as the thread lives.
 #[inline(always)]

@@ -1,0 +1,111 @@
+//! Where a thread stands among the intervals, and what its calls mean there.
+
+use super::executions::{Name, Path};
+use super::{IntervalId, NodeId};
+
+/// No interval.
+pub(super) const OUTSIDE: IntervalId = IntervalId::MAX;
+
+/// An execution of an interval that has just come to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// The interval that was executed.
+    pub interval: IntervalId,
+    /// The node whose call ended it: its stop address.
+    pub stop: NodeId,
+    /// Small dense index, per interval, of (the path taken through the interval, the stop address): only
+    /// executions of one class have comparable times. [`OVERFLOW`](super::OVERFLOW): comparable with none.
+    pub class: u32,
+}
+
+/// What one call meant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Event {
+    /// An interval's execution ended with this call.
+    pub ended: Option<Ended>,
+    /// An interval's execution starts with this call.
+    pub started: Option<IntervalId>,
+    /// The partition into intervals changed with this call: look at [`Tracker::retired`](super::Tracker::retired) and
+    /// [`Tracker::nodes`](super::Tracker::nodes) again. An execution that the change cut short is not reported as ended.
+    pub changed: bool,
+}
+
+/// Where a node is in the partition.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) interval: IntervalId,
+    /// From 1, ascending along every path through the interval.
+    pub(super) position: u32,
+    /// The node's.
+    pub(super) name: Name,
+}
+
+impl Place {
+    pub(super) const OUTSIDE: Self = Self {
+        interval: OUTSIDE,
+        position: 0,
+        name: Name::NONE,
+    };
+}
+
+/// The execution in progress.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Current {
+    pub(super) interval: IntervalId,
+    pub(super) position: u32,
+    pub(super) path: Path,
+}
+
+impl Current {
+    pub(super) const NONE: Self = Self {
+        interval: OUTSIDE,
+        position: 0,
+        path: Path::NONE,
+    };
+
+    /// At `place`, by this path.
+    #[inline]
+    pub(super) fn at(place: Place, path: Path) -> Self {
+        Self {
+            interval: place.interval,
+            position: place.position,
+            path,
+        }
+    }
+
+    /// Whether a call at `place` goes on with it.
+    #[inline]
+    pub(super) fn leads_to(self, place: Place) -> bool {
+        place.interval == self.interval && place.position > self.position
+    }
+}
+
+/// A call that does what was done at its place last time: it changes nothing but counts. Made by [`Tracker::foresee`](super::Tracker::foresee).
+#[derive(Debug)]
+pub struct Foreseen<'a> {
+    /// The interval of which it starts an execution.
+    pub started: Option<IntervalId>,
+    /// Counts of the edge, and of the class that ends.
+    pub(super) edge: &'a mut u64,
+    pub(super) class: Option<&'a mut u64>,
+    pub(super) calls: &'a mut u64,
+    pub(super) previous: &'a mut NodeId,
+    pub(super) node: NodeId,
+    pub(super) current: &'a mut Current,
+    pub(super) place: Place,
+    pub(super) path: Path,
+}
+
+impl Foreseen<'_> {
+    /// The call happens.
+    #[inline(always)]
+    pub fn happens(self) {
+        *self.calls += 1;
+        *self.edge += 1;
+        if let Some(class) = self.class {
+            *class += 1;
+        }
+        *self.previous = self.node;
+        *self.current = Current::at(self.place, self.path);
+    }
+}
