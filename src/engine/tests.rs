@@ -379,11 +379,11 @@ fn quiet_calls_change_nothing_but_what_they_cost() {
         for round in 0..3000usize {
             machine.hooked(0, BYTES, 500);
             if round % 5 == 4 {
-                machine.hooked(1, 0, 300);
+                machine.hooked(3, 0, 300);
             }
             for _ in 0..3 {
-                machine.hooked(2, 64, 200);
-                machine.hooked(3, BYTES, 100);
+                machine.hooked(1, 64, 200);
+                machine.hooked(2, BYTES, 100);
             }
         }
         let engine = &machine.engine;

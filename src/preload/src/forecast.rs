@@ -60,6 +60,8 @@ pub struct Foreseen {
     pub site: u32,
     /// Its site's node.
     pub node: NodeId,
+    /// Whether it sends anything.
+    pub sends: bool,
     next: u32,
 }
 
@@ -87,12 +89,12 @@ impl Forecast {
         let foreseen = core::ptr::eq(site.slot, slot)
             && site.from == arguments.return_address()
             && (slot.words.reading == Reading::Nothing
-                || slot.words.reading != Reading::Never
-                    && site.freed == messages::freed()
+                || site.freed == messages::freed()
                     && are_equal(site.words, words(slot, arguments, datatypes)));
         foreseen.then_some(Foreseen {
             site: guess,
             node: site.node,
+            sends: site.sent > 0,
             next: site.next,
         })
     }
@@ -120,7 +122,11 @@ impl Forecast {
         };
         let Meaning { bytes, sent, reach } = meaning;
         let mut now = Remembered {
-            slot,
+            // A call that more follows from than its words is never foreseen.
+            slot: match slot.words.reading {
+                Reading::Never => core::ptr::null(),
+                _ => slot,
+            },
             from: arguments.return_address(),
             words,
             freed: messages::freed(),

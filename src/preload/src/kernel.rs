@@ -82,14 +82,18 @@ pub unsafe extern "C" fn process_vm_writev(
 unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
     // SAFETY: reads this thread's words. Inside an outermost call the session is lent to nobody else (see
     // `copy_inside_call`); nothing below comes back here, because `next` is the C library's function.
-    let session = unsafe {
+    let (session, active) = unsafe {
         let thread = tls::thread();
         if (*thread).frame == 0 {
             return None;
         }
-        (*thread).session.as_mut()?
+        ((*thread).session.as_mut()?, (*thread).active)
     };
-    let owner = session.owner(read.target as usize, 0);
+    // Where nothing is to be matched with, what earlier calls have left must not be.
+    let owner = match active.is_null() {
+        true => Owner::NONE,
+        false => session.owner(read.target as usize, 0),
+    };
     let before = clock::now();
     let since = |node: &Node| match node.timed {
         true => clock::now().wrapping_sub(before),

@@ -70,7 +70,7 @@ pub fn is_threaded() -> bool {
 }
 
 /// Whether calls are followed, and copies matter in no call but those whose own message's copies do: neither other threads'
-/// messages nor UCX's copies nor reads of other processes' memory are to be seen to.
+/// messages nor UCX's copies are to be seen to.
 #[inline(always)]
 pub fn is_plain() -> bool {
     PLAIN.load(Ordering::Relaxed)
@@ -78,7 +78,7 @@ pub fn is_plain() -> bool {
 
 /// To be called when one of those has changed.
 pub fn look_around() {
-    let plain = is_on() && !is_threaded() && !ucx::is_open() && !direct::is_on();
+    let plain = is_on() && !is_threaded() && !ucx::is_open();
     PLAIN.store(plain, Ordering::Relaxed);
 }
 

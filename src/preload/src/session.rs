@@ -91,10 +91,22 @@ impl Session {
             && match self.forecast.check(slot, arguments, &self.datatypes) {
                 Some(foreseen) if self.engine.pass(foreseen.node) => {
                     self.forecast.comes_true(foreseen);
+                    if foreseen.sends && direct::is_asked() {
+                        self.announce(slot, arguments, foreseen.site);
+                    }
                     true
                 }
                 _ => false,
             }
+    }
+
+    /// A buffer is sent that receivers may want to read directly.
+    #[cold]
+    fn announce(&self, slot: &Slot, arguments: Arguments, site: u32) {
+        if let Some(site) = self.forecast.site(site) {
+            let span = spans(slot, arguments, site.reach).send;
+            direct::sending(span.start, span.end, site.sent);
+        }
     }
 
     /// Before a call. Returns what copies inside it are to be matched with (null: nothing), and what is to follow.
@@ -181,7 +193,8 @@ impl Session {
         if self.dozed {
             self.rouse();
         }
-        if !seen.matters && !involved && life::is_plain() && self.ranges.is_idle() {
+        let quiet = !seen.matters && !involved && !direct::is_on();
+        if quiet && life::is_plain() && self.ranges.is_idle() {
             return (core::ptr::null_mut(), after);
         }
         self.attribute(slot, arguments, place, after)
