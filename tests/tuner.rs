@@ -67,7 +67,7 @@ fn the_outcome_tells_gain_and_costs() {
         let gain = outcome.gain.expect("tested");
         holds += u32::from(gain.low < 0.2 && gain.high > 0.2);
         lows.push(gain.low);
-        assert!((outcome.tuned_cost / outcome.default_cost - 0.8).abs() < 0.15);
+        assert!((outcome.tuned_cost / outcome.default_cost - 0.8).abs() < 0.1);
         assert_eq!(tuner.configuration(), [1]);
     }
     assert!(holds >= 88, "{holds} of 100");
