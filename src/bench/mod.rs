@@ -17,6 +17,7 @@ mod progress;
 mod selection;
 pub mod table;
 pub mod targets;
+mod transfer;
 
 pub use progress::Progress;
 
@@ -50,6 +51,10 @@ pub static BENCHMARKS: &[&Benchmark] = &[
     &overhead::OVERHEAD,
     &pingpong::EMPTY,
     &selection::SELECTION,
+    &transfer::PINGPONG,
+    &transfer::PINGPING,
+    &transfer::BANDWIDTH,
+    &transfer::EXCHANGE,
     &nas::NAS,
 ];
 

@@ -80,6 +80,20 @@ pub static DEFAULT_ROUTINE: Target = Target {
     reason: "a tuned program must never be slower than it was",
 };
 
+/// Direct copies against the libraries' default settings, each size of 8 KiB to 4 MiB.
+pub static DIRECT_SIZE: Target = Target {
+    name: "direct-size",
+    bound: Bound::AtLeast(1.3, Unit::Times),
+    reason: "one copy by a good routine instead of the kernel's, which pins pages and cannot choose",
+};
+
+/// The geometric mean over these sizes.
+pub static DIRECT_MEAN: Target = Target {
+    name: "direct-mean",
+    bound: Bound::AtLeast(2.0, Unit::Times),
+    reason: "what a first prototype reached (docs/direct-copy.md)",
+};
+
 /// NAS CG and MG in replay against no preload.
 pub static NAS: Target = Target {
     name: "nas",
