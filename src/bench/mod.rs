@@ -4,6 +4,7 @@
 //! [`targets`]. It runs programs through [`mpi::Job`], reports its steps to [`Progress`], and gives back tables and figures.
 //! [`copy`] needs neither programs nor MPI and has options of its own; what it gives back is the same.
 
+mod analysis;
 pub mod callgrind;
 pub mod compare;
 pub mod copy;
@@ -56,6 +57,7 @@ pub static BENCHMARKS: &[&Benchmark] = &[
     &transfer::BANDWIDTH,
     &transfer::EXCHANGE,
     &nas::NAS,
+    &analysis::ANALYZE,
 ];
 
 /// What a benchmark of MPI programs runs with.
@@ -132,6 +134,7 @@ impl fmt::Display for Figure {
             Unit::Percent => format!("{value:+.2}"),
             Unit::Share => format!("{value:.1}"),
             Unit::Times => format!("{value:.3}"),
+            Unit::Seconds | Unit::Exponent => format!("{value:.2}"),
         };
         write!(
             out,

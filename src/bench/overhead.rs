@@ -11,12 +11,16 @@
 //! - readings of the clock: callgrind's processor reports no invariant time stamp counter, so that the clock falls back to
 //!   clock_gettime; on real ones it is a single instruction. `clock_reads` in the JSON has their number.
 //!
+//! What recording a flowgraph adds is a difference again: that of two runs that pass the same hooks and the same site
+//! table, one of which then records the call (dry run) and one does nothing more (a routine forced on all messages, of
+//! which there are none that it could copy).
+//!
 //! Callgrind emulates no AVX-512; which routine copies makes no difference to any figure here.
 
 use super::callgrind::{self, Profile, Skip};
 use super::mpi::{Job, Library};
 use super::table::Table;
-use super::targets::{CALL, COPY, STEP, Target};
+use super::targets::{CALL, COPY, RECORDING, STEP, Target};
 use super::{Benchmark, Figure, Findings, Progress, Setting, programs};
 use crate::state::{RankState, format::Phase, states_at};
 use serde::Serialize;
@@ -78,11 +82,14 @@ const CALLS: [Window; 4] = [
         target: &CALL,
     },
     Window {
-        name: "sendrecv-decided",
+        name: DECIDED,
         about: "Sendrecv, 16 KiB, decided for the default",
         target: &CALL,
     },
 ];
+
+/// The window of messages that could be tuned.
+const DECIDED: &str = "sendrecv-decided";
 
 const STEPS: [Window; 2] = [
     Window {
@@ -110,7 +117,16 @@ struct Run {
     environment: Option<&'static [(&'static str, &'static str)]>,
 }
 
-fn runs() -> [Run; 4] {
+/// The run that records, and the one that it is compared with.
+const DRY_RUN: &str = "dry-run";
+const NO_RECORDING: &str = "nothing recorded";
+
+/// The windows of calls whose messages are empty: nothing can be tuned or copied by a forced routine.
+fn empty_calls() -> impl Iterator<Item = &'static Window> {
+    CALLS.iter().filter(|window| window.name != DECIDED)
+}
+
+fn runs() -> [Run; 6] {
     let names = |lists: &[&'static [Window]]| lists.iter().flat_map(|list| list.iter()).collect();
     [
         Run {
@@ -134,6 +150,16 @@ fn runs() -> [Run; 4] {
             name: "exploring",
             windows: names(&[&STEPS]),
             environment: Some(&[]),
+        },
+        Run {
+            name: DRY_RUN,
+            windows: empty_calls().collect(),
+            environment: Some(&[("COPYTUNE_MODE", "dry-run")]),
+        },
+        Run {
+            name: NO_RECORDING,
+            windows: empty_calls().collect(),
+            environment: Some(&[("COPYTUNE_ROUTINE", "rep-movsb")]),
         },
     ]
 }
@@ -183,13 +209,12 @@ fn measure(
     run: &Run,
 ) -> Result<Vec<Count>, String> {
     let key = library.family.key();
-    let dir = setting
-        .scratch
-        .join(format!("{key}-{}", run.name.replace(' ', "-")));
+    let name = run.name.replace(' ', "-");
+    let dir = setting.scratch.join(format!("{key}-{name}"));
     // Replay uses what the run before it has decided.
     let state = setting.scratch.join(match run.name {
-        "exploring" => format!("{key}-exploring-state"),
-        _ => format!("{key}-state"),
+        "tune" | "replay" => format!("{key}-state"),
+        _ => format!("{key}-{name}-state"),
     });
     fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let dumps = dir.join("callgrind");
@@ -377,8 +402,21 @@ fn report(library: &Library, counts: &[Count], findings: &mut Findings) {
             ]);
         }
     }
+    let mut recording = Table::new(
+        format!("{title}: instructions per call in a dry run"),
+        &["call", "copytune", "of which recording"],
+    );
+    for window in empty_calls() {
+        if let (Some(with), Some(without)) = (find(DRY_RUN, window), find(NO_RECORDING, window)) {
+            let added = with.own - without.own;
+            take(&RECORDING, added);
+            let cells = [with.own, added].map(|value| format!("{value:.0}"));
+            recording.row(std::iter::once(window.about.to_owned()).chain(cells));
+        }
+    }
     findings.tables.push(copies);
     findings.tables.push(calls);
+    findings.tables.push(recording);
     findings.tables.extend(dearest(title, counts));
     for (target, value) in worst.into_values() {
         findings.figures.push(Figure {
@@ -397,6 +435,7 @@ fn dearest(title: &str, counts: &[Count]) -> Vec<Table> {
         ("tune", &CALLS[0]),
         ("tune", &CALLS[3]),
         ("exploring", &STEPS[0]),
+        (DRY_RUN, &CALLS[0]),
     ]
     .iter()
     .filter_map(|(run, window)| {

@@ -25,6 +25,10 @@ pub enum Unit {
     Share,
     /// How many times as fast.
     Times,
+    /// Time.
+    Seconds,
+    /// Of the size, in a law of growth: 1 is linear.
+    Exponent,
 }
 
 /// One target.
@@ -50,6 +54,13 @@ pub static CALL: Target = Target {
     name: "overhead-call",
     bound: Bound::AtMost(250.0, Unit::Instructions),
     reason: "some 60 ns where the fastest message between processes takes 300 ns at least",
+};
+
+/// What recording adds to a call in a dry run.
+pub static RECORDING: Target = Target {
+    name: "overhead-recording",
+    bound: Bound::AtMost(100.0, Unit::Instructions),
+    reason: "a dry run must not change what it records: some 25 ns beside a message of 300 ns at least",
 };
 
 /// A call that ends an interval, evaluates it and draws the next configuration.
@@ -129,6 +140,20 @@ pub static COPY_STREAMING: Target = Target {
     reason: "far beyond the caches nothing but memory may set the pace",
 };
 
+/// The analysis of a flowgraph of 100,000 nodes and 400,000 edges.
+pub static ANALYSIS: Target = Target {
+    name: "analysis",
+    bound: Bound::AtMost(2.0, Unit::Seconds),
+    reason: "the largest graph that a dry run keeps; nobody should wait for it",
+};
+
+/// How the time of an analysis grows with the graph.
+pub static GROWTH: Target = Target {
+    name: "analysis-growth",
+    bound: Bound::AtMost(1.35, Unit::Exponent),
+    reason: "near linear: sorting gives 1.1, and the largest graphs no longer fit into the caches; quadratic work would be 2",
+};
+
 impl Bound {
     /// Whether `figure` meets it; a figure without the interval that the bound needs does not.
     pub fn met(self, figure: &Figure) -> bool {
@@ -164,6 +189,8 @@ impl fmt::Display for Unit {
             Unit::Instructions => " instructions",
             Unit::Percent | Unit::Share => " %",
             Unit::Times => " times",
+            Unit::Seconds => " s",
+            Unit::Exponent => "",
         })
     }
 }
