@@ -1,6 +1,7 @@
 //! What `copytune analyze` says of a recorded flowgraph: its loops, the intervals that will be tuned, and a drawing.
 
 mod boxes;
+mod counts;
 mod dot;
 mod layers;
 mod learnt;

@@ -8,6 +8,7 @@ use crate::report::units::{bytes, count};
 
 use super::ThreadAnalysis;
 use super::boxes::{Boxes, Group};
+use super::counts::Counts;
 use super::layers::layout;
 
 /// Most boxes that are drawn.
@@ -155,6 +156,13 @@ pub fn draw(thread: &ThreadAnalysis, label: &dyn Fn(usize) -> Label) -> Result<D
         .max()
         .unwrap_or(1)
         .max(2);
+    let mut meeting = vec![0; boxes.groups.len()];
+    for &(from, to, _) in &boxes.edges {
+        meeting[from] += 1;
+        meeting[to] += 1;
+    }
+    let mut counts = Counts::default();
+    let mut numbers = String::new();
     for (&(from, to, number), route) in boxes.edges.iter().zip(&drawn.routes) {
         let back = to <= from;
         let (class, stroke) = if back {
@@ -163,19 +171,31 @@ pub fn draw(thread: &ThreadAnalysis, label: &dyn Fn(usize) -> Label) -> Result<D
             ("", "#606060")
         };
         let thick = 0.8 + 2.2 * (number as f64 + 1.0).ln() / (most as f64 + 1.0).ln();
+        let number = count(number);
+        let width = number.chars().count() as f64 * LETTER;
         let (path, label) = match route[..] {
-            [] => around(drawn.places[from], sizes[from]),
-            _ => along(route),
+            [] => {
+                let (path, label) = around(drawn.places[from], sizes[from]);
+                counts.take(label, width);
+                (path, label)
+            }
+            _ => {
+                let near_source = meeting[from] <= meeting[to];
+                (along(route), counts.place(route, near_source, width))
+            }
         };
         let _ = writeln!(
             text,
-            "<path class=\"edge{class}\" d=\"{path}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{thick:.1}\" marker-end=\"url(#tip)\"/>\n\
-             <text class=\"count{class}\" x=\"{:.1}\" y=\"{:.1}\" fill=\"{stroke}\" stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
-            label.0,
-            label.1,
-            count(number)
+            "<path class=\"edge{class}\" d=\"{path}\" fill=\"none\" stroke=\"{stroke}\" stroke-width=\"{thick:.1}\" marker-end=\"url(#tip)\"/>"
+        );
+        let _ = writeln!(
+            numbers,
+            "<text class=\"count{class}\" x=\"{:.1}\" y=\"{:.1}\" fill=\"{stroke}\" stroke=\"white\" stroke-width=\"3\" paint-order=\"stroke\">{number}</text>",
+            label.0, label.1
         );
     }
+    // Above all arrows.
+    text.push_str(&numbers);
     for (label, ((lines, &(x, y)), &(w, h))) in
         (labels.iter()).zip(texts.iter().zip(&drawn.places).zip(&sizes))
     {
@@ -252,8 +272,8 @@ fn line(thread: &ThreadAnalysis, node: NodeId) -> String {
     format!("S{node} {}{size}  {}", site.call, site.location)
 }
 
-/// A smooth path through the points, and where its label goes.
-fn along(route: &[(f64, f64)]) -> (String, (f64, f64)) {
+/// A smooth path through the points.
+fn along(route: &[(f64, f64)]) -> String {
     let mut path = format!("M{:.1} {:.1}", route[0].0, route[0].1);
     for pair in route.windows(2) {
         let ((x, y), (to_x, to_y)) = (pair[0], pair[1]);
@@ -263,16 +283,7 @@ fn along(route: &[(f64, f64)]) -> (String, (f64, f64)) {
             "C{x:.1} {middle:.1} {to_x:.1} {middle:.1} {to_x:.1} {to_y:.1}"
         );
     }
-    // Near its source, where edges out of one box have parted.
-    let (a, b) = (route[0], route[1]);
-    let part = 0.6;
-    (
-        path,
-        (
-            a.0 + (b.0 - a.0) * part + 3.0,
-            a.1 + (b.1 - a.1) * part + 3.0,
-        ),
-    )
+    path
 }
 
 /// A path from a box's right side back to it.
