@@ -10,7 +10,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A NAS benchmark of class S, built once for each library in a copy of nas-bench.
+/// A program of nas-bench (CG and MG in class S), built once for each library in a copy of that directory.
 fn nas(library: Library, name: &str) -> PathBuf {
     let directory = scratch().join(format!("nas-{}", library.suffix()));
     std::fs::create_dir_all(&directory).expect("a directory can be made");
@@ -37,15 +37,20 @@ fn nas(library: Library, name: &str) -> PathBuf {
         "{}",
         String::from_utf8_lossy(&built.stderr)
     );
-    directory.join("bin").join(format!("{name}.S"))
+    let class = if matches!(name, "cg" | "mg") {
+        ".S"
+    } else {
+        ""
+    };
+    directory.join("bin").join(format!("{name}{class}"))
 }
 
 /// Dry run, analysis, and both kinds of tune run; what all of them say of the intervals must agree. Intervals that
 /// were executed once or twice need not be found while the program runs: a loop is known after its first iteration.
-fn both_detectors_agree(name: &str) {
+fn both_detectors_agree(name: &str, arguments: &[&str], least: usize) {
     for &library in BOTH {
         let what = format!("{name} under {library:?}");
-        let job = Job::ranks(library, 4, nas(library, name));
+        let job = Job::ranks(library, 4, nas(library, name)).args(arguments);
         let recorded = private_dir();
         let dry = dry_run(&job, recorded.path());
         dry.expect_success(&what);
@@ -55,7 +60,7 @@ fn both_detectors_agree(name: &str) {
             dry.stderr
         );
         let expected = analysed(recorded.path(), 0, 1);
-        assert!(expected.len() >= 4, "{what}: {expected:?}");
+        assert!(expected.len() >= least, "{what}: {expected:?}");
 
         let guided = job.clone().tuned(recorded.path()).user_space_copies().run();
         guided.expect_success(&what);
@@ -79,12 +84,19 @@ fn both_detectors_agree(name: &str) {
 
 #[test]
 fn cg() {
-    both_detectors_agree("cg");
+    both_detectors_agree("cg", &[], 4);
 }
 
 #[test]
 fn mg() {
-    both_detectors_agree("mg");
+    both_detectors_agree("mg", &[], 4);
+}
+
+/// One interval is the exchange of borders, the other the barrier before the measured iterations.
+#[test]
+fn grid() {
+    let arguments = ["--bytes", "64K", "--iterations", "300"];
+    both_detectors_agree("grid", &arguments, 2);
 }
 
 /// The program does what it does without the shim, and the analysis can be printed and drawn.
@@ -184,6 +196,72 @@ fn a_recording_that_does_not_fit() {
             .count();
         assert_eq!(damaged, 1, "{}", refused.stderr);
     }
+}
+
+/// Whatever lies where a recording should be: the command says so in one sentence, and the program runs as without it.
+#[test]
+fn bad_files() {
+    let library = Library::OpenMpi;
+    let job = Job::ranks(library, 2, compile::program(library, "blocking.c"));
+    let dir = private_dir();
+    let bare = job.run();
+    dry_run(&job, dir.path()).expect_success("dry run");
+    let file = graph_file(dir.path());
+    let whole = std::fs::read(&file).expect("the recording");
+    let text = String::from_utf8(whole.clone()).expect("JSON is text");
+    let half = whole[..whole.len() / 2].to_vec();
+    let state = text.replacen("copytune-graph", "copytune-state", 1);
+    let edge = text.find("\"edges\":[[").expect("edges") + 10;
+    let mut changed = whole.clone();
+    changed[edge] ^= 1;
+    for (what, content, says) in [
+        ("truncated", half, "damaged"),
+        ("empty", Vec::new(), "damaged"),
+        ("changed", changed, "damaged"),
+        (
+            "another file",
+            b"\x7fELF\x02\x01".to_vec(),
+            "not a state file",
+        ),
+        ("a state", state.into_bytes(), "not a state file"),
+    ] {
+        let bad = dir.path().join("bad.graph.json");
+        std::fs::write(&bad, &content).expect("a file can be written");
+        let shown = Job::alone(command()).arg("analyze").arg(&bad).run();
+        assert_eq!(shown.status.code(), Some(1), "{what}");
+        assert!(shown.stderr.contains(says), "{what}: {}", shown.stderr);
+        assert!(
+            !shown.stderr.contains("panicked"),
+            "{what}: {}",
+            shown.stderr
+        );
+
+        let empty = private_dir();
+        let run = job
+            .clone()
+            .tuned(empty.path())
+            .env("COPYTUNE_INTERVALS", &bad)
+            .run();
+        run.expect_success(what);
+        assert_eq!(bare.sorted(), run.sorted(), "{what}");
+        let lines: Vec<_> = run
+            .remarks()
+            .into_iter()
+            .filter(|l| l.contains(says))
+            .collect();
+        assert_eq!(lines.len(), 1, "{what}: {}", run.stderr);
+        let left = std::fs::read(&bad).expect("a file that the user names stays");
+        assert_eq!(left, content, "{what}");
+    }
+    // In the state directory a damaged recording is set aside, and the next dry run records anew.
+    std::fs::write(&file, &whole[..whole.len() / 2]).expect("a file can be written");
+    let run = job.clone().tuned(dir.path()).run();
+    assert_eq!(bare.sorted(), run.sorted());
+    let lines = run.remarks().into_iter().filter(|l| l.contains("damaged"));
+    assert_eq!(lines.count(), 1, "{}", run.stderr);
+    assert!(!file.exists());
+    dry_run(&job, dir.path()).expect_success("dry run");
+    assert!(file.exists());
 }
 
 #[test]
