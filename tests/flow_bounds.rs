@@ -183,3 +183,29 @@ fn nodes_that_start_does_not_reach_are_in_no_loop() {
     let (forest, partition) = analysed([].into_iter());
     assert!(forest.loops().is_empty() && partition.intervals.is_empty());
 }
+
+/// What a recording had no room for is no sign that it does not fit.
+#[test]
+fn a_full_recording_fits_the_run_that_it_was_made_of() {
+    let nodes = MAX_NODES as NodeId + 50_000;
+    let mut dry = Tracker::new();
+    for node in 0..nodes {
+        dry.record(node);
+    }
+    let graph = dry.finished_graph();
+    assert_eq!(graph.dropped(), 50_000);
+    let mut guided = Tracker::with_graph(graph);
+    assert_eq!(guided.misfits(), 0);
+    for node in 0..nodes {
+        guided.step(node);
+    }
+    assert_eq!(guided.misfits(), 0);
+    for node in [7, 3, 7, 3] {
+        guided.step(node);
+    }
+    assert_eq!(
+        guided.misfits(),
+        3,
+        "after a gap, the first follows nothing"
+    );
+}

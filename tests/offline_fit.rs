@@ -300,3 +300,22 @@ fn no_call() {
         assert_eq!(saved(dir.path(), 0), detected(&calling, 0), "{library:?}");
     }
 }
+
+/// More signatures than a recording has room for: what there is room for is recorded, loops are found, and the next run
+/// does not take the rest for misfits.
+#[test]
+fn more_signatures_than_are_followed() {
+    let job = paths(Library::OpenMpi, 2, &["begin", "one", "many", "one"]);
+    let dir = private_dir();
+    dry_run(&job, dir.path()).expect_success("dry run");
+    let analysis = json("analyze", 0, dir.path());
+    let thread = &analysis["threads"][0];
+    assert_eq!(thread["sites"].as_array().map(Vec::len), Some(100_000));
+    // 150000 lengths and the exchanges before and after; the last call, a collective, is one more that found no room.
+    let (calls, dropped) = (&thread["calls"], &thread["dropped"]);
+    let both = calls.as_u64().zip(dropped.as_u64());
+    assert!(both.is_some_and(|(calls, dropped)| dropped >= 50_000 && calls >= 100_000 + 797));
+    let run = profile(&job, dir.path());
+    assert_eq!(complaints(&run), Vec::<&str>::new());
+    assert_eq!(saved(dir.path(), 0), analysed(dir.path(), 0, 1));
+}

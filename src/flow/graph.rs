@@ -161,6 +161,11 @@ impl Flowgraph {
         self.dropped
     }
 
+    /// A call was not recorded because a bound was reached.
+    pub(super) fn drop_call(&mut self) {
+        self.dropped += 1;
+    }
+
     /// Whether the node was seen.
     pub fn contains(&self, node: NodeId) -> bool {
         (node as usize) < self.nodes.len()

@@ -54,8 +54,8 @@ pub struct Tracker {
     presumed: Vec<NodeId>,
     /// Number of edges that the tracker was given.
     given: usize,
-    /// Number of calls of nodes beyond the bound.
-    untracked: u64,
+    /// Number of calls that the given graph had no room for.
+    given_dropped: u64,
 }
 
 impl Default for Tracker {
@@ -82,7 +82,7 @@ impl Tracker {
             live: Vec::new(),
             presumed: Vec::new(),
             given: 0,
-            untracked: 0,
+            given_dropped: 0,
         }
     }
 
@@ -99,6 +99,7 @@ impl Tracker {
     pub fn restart(&mut self, graph: Flowgraph) {
         *self = Self {
             given: graph.edges().len(),
+            given_dropped: graph.dropped(),
             graph,
             names: std::mem::take(&mut self.names),
             ..Self::new()
@@ -180,7 +181,7 @@ impl Tracker {
     #[inline(never)]
     fn step_other(&mut self, node: NodeId) -> Event {
         if node as usize >= MAX_NODES {
-            self.untracked += 1;
+            self.graph.drop_call();
             self.reset_position();
             return Event::default();
         }
@@ -209,7 +210,7 @@ impl Tracker {
     #[inline(never)]
     fn record_other(&mut self, node: NodeId) {
         if node as usize >= MAX_NODES {
-            self.untracked += 1;
+            self.graph.drop_call();
             self.previous = END;
         } else {
             self.graph.traverse(self.previous, node);
@@ -376,16 +377,18 @@ impl Tracker {
         self.analyses
     }
 
-    /// Number of calls that were not along an edge of the given graph.
+    /// Number of calls that were not along an edge of the given graph; of those that find no room in it, the ones beyond
+    /// the number that found none when it was recorded.
     pub fn misfits(&self) -> u64 {
+        let given = self.given_dropped;
+        let dropped = (self.graph.dropped() - given).saturating_sub(given);
         let unforeseen = self.graph.edges().get(self.given..).unwrap_or(&[]);
         unforeseen
             .iter()
             .filter(|edge| edge.to != END)
             .map(|edge| edge.count)
             .sum::<u64>()
-            + self.graph.dropped()
-            + self.untracked
+            + dropped
     }
 
     /// Analyses the graph now if that could say anything new, whatever it costs; for the end of a run. True if the

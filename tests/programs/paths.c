@@ -1,10 +1,10 @@
 /* Loops of exchanges between pairs of ranks; the arguments say which are run, in their order. Every exchange has a
- * call site of its own. "apart" has odd ranks go another way than even ones, "where" prints an address, "leave" ends the
- * program without another call. */
+ * call site of its own. "apart" has odd ranks go another way than even ones, "where" prints an address, "many" has more
+ * signatures than are followed, "leave" ends the program without another call. */
 #include "check.h"
 #include <string.h>
 
-enum { LENGTH = 20000, ROUNDS = 200 };
+enum { LENGTH = 20000, ROUNDS = 200, MANY = 150000 };
 
 static unsigned char *out, *in;
 static uint64_t exchanges;
@@ -94,6 +94,9 @@ int main(int argc, char **argv) {
             irreducible(ROUNDS);
         } else if (strcmp(way, "more") == 0) {
             for (int round = 0; round < ROUNDS; round++) more();
+        } else if (strcmp(way, "many") == 0) {
+            for (int length = 0; length < MANY; length++)
+                MPI_Send(out, length, MPI_BYTE, MPI_PROC_NULL, 2, MPI_COMM_WORLD);
         } else {
             CHECK(strcmp(way, "leave") == 0);
             return MPI_Finalize();
