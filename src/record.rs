@@ -330,7 +330,15 @@ fn plain_history(history: &History) -> format::History {
     format::History {
         stride: history.stride(),
         ..points
-            .map(|point| (point.cost, point.best, plain_phase(point.phase)))
+            .map(|point| {
+                // A conversion from floating point saturates.
+                let plain = |cost: f32| (cost * format::History::UNIT).round() as u16;
+                (
+                    plain(point.cost),
+                    plain(point.best),
+                    plain_phase(point.phase),
+                )
+            })
             .collect()
     }
 }
@@ -338,8 +346,8 @@ fn plain_history(history: &History) -> format::History {
 /// Phases that are not explored count as quenching: only a file that was changed has them.
 fn history_of(history: &format::History) -> History {
     let points = history.points().map(|(cost, best, phase)| Point {
-        cost,
-        best,
+        cost: f32::from(cost) / format::History::UNIT,
+        best: f32::from(best) / format::History::UNIT,
         phase: match phase {
             format::Phase::Guard => Phase::Guard,
             _ => Phase::Quench,

@@ -114,7 +114,10 @@ impl Chart {
         let left = widest.fold(24.0, f64::max) + 10.0;
         let right = WIDTH - 24.0;
         let x = self.x.lay(points().map(|point| point.x), left + 8.0, right);
-        let across = x.ticks(9);
+        let across: Vec<(f64, String)> = (x.ticks(9).into_iter())
+            .map(|(value, at)| (at, (self.x.unit)(value)))
+            .filter(|(_, text)| !text.is_empty())
+            .collect();
         let content = html! {
             (names)
             text x="0" y=(format!("{:.1}", head + 12.0)) { (self.y.label) }
@@ -122,9 +125,9 @@ impl Chart {
                 path.grid d=(format!("M{left:.1} {at:.1}H{right:.1}")) {}
                 text.end x=(format!("{:.1}", left - 6.0)) y=(format!("{:.1}", at + 4.0)) { ((self.y.unit)(*value)) }
             }
-            @for (value, at) in &across {
+            @for (at, text) in &across {
                 path.axis d=(format!("M{at:.1} {bottom:.1}v5")) {}
-                text.mid x=(format!("{at:.1}")) y=(format!("{:.1}", bottom + 18.0)) { ((self.x.unit)(*value)) }
+                text.mid x=(format!("{at:.1}")) y=(format!("{:.1}", bottom + 18.0)) { (text) }
             }
             path.axis d=(format!("M{left:.1} {top:.1}V{bottom:.1}H{right:.1}")) {}
             text.end x=(format!("{right:.1}")) y=(format!("{:.1}", bottom + 34.0)) { (self.x.label) }

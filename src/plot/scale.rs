@@ -18,7 +18,7 @@ pub struct Axis {
     pub label: String,
     /// How values become places.
     pub scale: Scale,
-    /// A value as text, with its unit.
+    /// A value as text, with its unit; one that has none is not marked.
     pub unit: fn(f64) -> String,
     /// The least and greatest value that it shows at least, if not only those of the points.
     pub include: Option<(f64, f64)>,

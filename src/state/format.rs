@@ -219,7 +219,8 @@ pub const MEASURED_ONLY: &str = "measured only";
 pub struct History {
     /// Evaluated executions that one point stands for.
     pub stride: u32,
-    /// Per point the mean time of these, in thousandths of the default's time.
+    /// Per point the mean time of these, in thousandths of the default's when it was measured before the search; at
+    /// most 65.535 times as long.
     pub costs: Vec<u16>,
     /// Per point the estimated time with the best configuration known by then, in the same unit.
     pub bests: Vec<u16>,
@@ -228,6 +229,9 @@ pub struct History {
 }
 
 impl History {
+    /// What a cost of 1, that of the default, is written as.
+    pub const UNIT: f32 = 1000.0;
+
     /// Most points that are believed.
     pub const MOST: usize = 4096;
 

@@ -9,16 +9,13 @@ use serde::{Deserialize, Serialize};
 /// Most points.
 pub const POINTS: usize = 256;
 
-/// Costs are kept in thousandths of the default's, at most 65.535 of it.
-pub const SCALE: f64 = 1000.0;
-
 /// Some consecutive evaluations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Their mean cost, relative to the default's in their classes, times [`SCALE`].
-    pub cost: u16,
-    /// Estimated relative cost of the best configuration known at their end, times [`SCALE`].
-    pub best: u16,
+    /// Their mean cost, relative to the default's in their classes.
+    pub cost: f32,
+    /// Estimated relative cost of the best configuration known at their end.
+    pub best: f32,
     /// The phase at their end: quench, or guard, of which only the winner's executions count here.
     pub phase: Phase,
 }
@@ -104,8 +101,8 @@ impl History {
             }
         }
         self.points.push(Point {
-            cost: thousandths(self.sum / f64::from(self.count.max(1))),
-            best: thousandths(best),
+            cost: (self.sum / f64::from(self.count)) as f32,
+            best: best as f32,
             phase,
         });
         (self.sum, self.count) = (0.0, 0);
@@ -125,12 +122,6 @@ impl History {
         self.points.truncate(half);
         self.stride = self.stride.checked_mul(2).unwrap_or(self.stride);
     }
-}
-
-/// A conversion from floating point saturates; what is no number becomes 0.
-#[inline]
-fn thousandths(cost: f64) -> u16 {
-    (cost * SCALE + 0.5) as u16
 }
 
 #[cfg(test)]
@@ -160,21 +151,19 @@ mod tests {
             // Each point is the mean of its own evaluations.
             for (at, point) in points.iter().enumerate() {
                 let middle = (at as f64 + 0.5) * f64::from(history.stride()) - 0.5;
-                let mean = 1000.0 * (2.0 - middle / f64::from(evaluations));
-                proptest::prop_assert!((f64::from(point.cost) - mean).abs() < 8.0, "{at}: {} {mean}", point.cost);
+                let mean = 2.0 - middle / f64::from(evaluations);
+                proptest::prop_assert!((f64::from(point.cost) - mean).abs() < 1e-5, "{at}: {} {mean}", point.cost);
             }
         }
     }
 
     #[test]
-    fn odd_costs_and_odd_files_do_no_harm() {
-        let mut history = History::with_room();
-        for cost in [f64::NAN, f64::INFINITY, -1.0, 1e30, 0.9876] {
-            add(&mut history, cost);
-        }
-        let costs: Vec<u16> = history.points().iter().map(|point| point.cost).collect();
-        assert_eq!(costs, [0, u16::MAX, 0, u16::MAX, 988]);
-        let point = history.points()[4];
+    fn what_cannot_be_is_forgotten() {
+        let point = Point {
+            cost: 0.9,
+            best: 0.8,
+            phase: Phase::Quench,
+        };
         for (stride, points) in [(3, 1), (0, 1), (4, POINTS + 1)] {
             let history = History::new(stride, vec![point; points]);
             assert_eq!(history.resume(), History::default());

@@ -16,8 +16,8 @@ const FIRST: usize = 24;
 const LINE_TONES: [usize; 5] = [0, 2, 3, 6, 7];
 const LINES: usize = LINE_TONES.len();
 
-/// Thousandths, in which costs are kept.
-const UNIT: f64 = 1000.0;
+/// What a cost of 1 is kept as.
+const UNIT: f64 = History::UNIT as f64;
 
 /// The section.
 pub(super) fn section(report: &Report, names: &Names, all: bool) -> Option<Section> {
@@ -38,7 +38,7 @@ pub(super) fn section(report: &Report, names: &Names, all: bool) -> Option<Secti
             p { "No search was recorded: nothing was tuned, or by a copytune that did not save how it went." }
         } @else {
             p {
-                "Time of the executions that explored, relative to the default’s, and the best that was known. Each point is the mean of neighbouring executions, so that any search fits; where a search ran in several runs, they follow each other."
+                "Time of the executions that explored, relative to the default’s when the search began, and the best that was known. Where a search went on in another run, at another speed of the machine, it may be slower or faster as a whole; the comparison with the default, which decides, runs both by turns."
             }
             @for place in known[..listed].iter().take(IN_SIGHT) { (chart(place)) }
             @if listed > IN_SIGHT {
@@ -111,11 +111,16 @@ fn of_interval(report: &Report, names: &Names, place: usize) -> Markup {
             units::count(x.max(0.0) as u64)
         })
         .including(0.0, 1.0),
-        y: Axis::new("time relative to the default", Scale::Linear, relative).including(0.95, 1.02),
+        y: Axis::new(
+            "time relative to the default at the start",
+            Scale::Linear,
+            relative,
+        )
+        .including(0.95, 1.02),
         series,
         references: vec![Reference {
             y: 1.0,
-            label: "default".to_owned(),
+            label: "default at the start".to_owned(),
         }],
         height: 170.0,
     };

@@ -55,7 +55,7 @@ pub(super) fn section(report: &Report, names: &Names, flow: Option<&Flow>) -> Op
     let content = match draw(flow.thread, &label) {
         Ok(drawing) => html! {
             figure {
-                div.scroll tabindex="0" role="group" aria-label="drawing of the flowgraph" {
+                div.scroll.tall tabindex="0" role="group" aria-label="drawing of the flowgraph" {
                     (svg(&drawing, flow, &report.key.executable))
                 }
                 figcaption { (caption(flow)) }

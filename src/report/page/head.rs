@@ -62,10 +62,15 @@ fn tiles(report: &Report) -> Markup {
             div { dt { "Greatest gain" } (best_gain(best)) }
             div {
                 dt { "Within copytune’s reach" }
-                dd { (units::share(report.latest.user, report.latest.total())) " of message bytes" }
-                dd.more {
-                    (numbers::bytes("/latest/user", report.latest.user)) " of " (units::bytes(report.latest.total()))
-                    " in the latest run"
+                @if report.latest.total() == 0 {
+                    dd { "–" }
+                    dd.more { "no message bytes were seen in the latest run" }
+                } @else {
+                    dd { (units::share(report.latest.user, report.latest.total())) " of message bytes" }
+                    dd.more {
+                        (numbers::bytes("/latest/user", report.latest.user)) " of " (units::bytes(report.latest.total()))
+                        " in the latest run"
+                    }
                 }
             }
             div {
