@@ -110,20 +110,28 @@ impl Laid {
         Some(self.start + part * (self.end - self.start)).filter(|at| at.is_finite())
     }
 
-    /// Values to write, at most about `most`, with their places.
+    /// Values to write, at most about `most`, with their places: round ones, or the ends where there are none.
     pub(super) fn ticks(&self, most: usize) -> Vec<(f64, f64)> {
+        let round = self.round_values(most);
+        if round.len() > 1 {
+            return round;
+        }
+        let ends = [(self.low, self.start), (self.high, self.end)];
+        ends.map(|(place, at)| (self.scale.back(place), at)).into()
+    }
+
+    fn round_values(&self, most: usize) -> Vec<(f64, f64)> {
         let most = most.max(2) as f64;
         let range = self.high - self.low;
-        let steps = match self.scale {
-            Scale::Linear => vec![nice(range / most)],
-            Scale::Log2 => vec![(range / most).ceil().max(1.0)],
+        let step = match self.scale {
+            Scale::Linear => nice(range / most),
             // Within two decades the values 2 and 5 are written too.
             Scale::Log10 if range < 2.0 => return self.digits(),
-            Scale::Log10 => vec![(range / most).ceil().max(1.0)],
+            Scale::Log2 | Scale::Log10 => (range / most).ceil().max(1.0),
         };
-        let step = steps[0];
         let first = (self.low / step - 1e-6).ceil();
-        let number = ((self.high / step + 1e-6).floor() - first + 1.0).max(0.0) as usize;
+        // Negative, which the conversion makes 0, where no multiple is between them.
+        let number = ((self.high / step + 1e-6).floor() - first + 1.0) as usize;
         if !first.is_finite() || number > 100 {
             return Vec::new();
         }
@@ -192,11 +200,10 @@ mod tests {
         assert_eq!(decades.len(), 5);
         assert!((decades[2] / 1e-4 - 1.0).abs() < 1e-12);
         assert_eq!(texts(Scale::Log10, &[0.9, 6.0], 8), [1.0, 2.0, 5.0]);
-        assert_eq!(
-            texts(Scale::Log2, &[1.1, 1.9], 8),
-            [] as [f64; 0],
-            "no power of two between them"
-        );
+        // No power of two between them: the ends.
+        let ends = texts(Scale::Log2, &[17.0, 19.0], 8);
+        assert_eq!(ends.len(), 2);
+        assert!((ends[0] - 17.0).abs() < 1e-9 && (ends[1] - 19.0).abs() < 1e-9);
     }
 
     proptest::proptest! {
