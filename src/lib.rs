@@ -6,6 +6,7 @@ pub mod bench;
 pub mod calls;
 pub mod engine;
 pub mod flow;
+pub mod forcing;
 pub mod options;
 pub mod plot;
 pub mod record;

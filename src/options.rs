@@ -8,10 +8,11 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use crate::forcing::Forcing;
 use crate::routines::{self, Mask};
 use crate::tuner::strategy;
-pub use values::parse_bytes;
-use values::{glob_matches, listed, one_of, printable};
+pub use values::{glob_matches, parse_bytes};
+use values::{listed, one_of, printable};
 
 /// What the preloaded library does with the program's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +78,8 @@ pub struct Options {
     pub strategy: &'static str,
     /// Names and globs of the routines that may be used; empty: all. See [`Options::permits`].
     pub routines: Vec<String>,
-    /// The routine that is used for every message, instead of tuning.
-    pub routine: Option<String>,
+    /// The routines that are used for all messages, instead of tuning.
+    pub routine: Option<Forcing>,
     /// Smaller messages are left alone, in bytes.
     pub min_bytes: usize,
     /// Whether the kernel's copies between processes may be replaced.
@@ -237,13 +238,13 @@ static VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "COPYTUNE_ROUTINE",
-        allowed: || "one name of `copytune routines`".to_owned(),
+        allowed: || {
+            "a name of `copytune routines`, two as SEND/RECEIVE, or @FILE with lines of SEND/RECEIVE CALLS".to_owned()
+        },
         default: "none",
-        about: "Forces one routine for every message, instead of tuning.",
+        about: "Forces a routine for every message, one for each end, or for each call site one pair after another for so many calls, instead of tuning.",
         take: |value, options| {
-            let name = value.to_str()?.trim();
-            routines::find(name)?;
-            options.routine = Some(name.to_owned());
+            options.routine = Some(Forcing::parse(value.to_str()?.trim())?);
             Some(())
         },
     },

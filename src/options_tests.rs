@@ -45,7 +45,7 @@ fn every_variable_is_read() {
             seed: u64::MAX,
             strategy: "quench",
             routines: vec!["li*".into(), "libc".into()],
-            routine: Some("libc".into()),
+            routine: crate::forcing::Forcing::parse("libc"),
             min_bytes: 4096,
             direct: Direct::Force,
             log: Log::Debug,

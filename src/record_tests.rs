@@ -40,6 +40,7 @@ impl Thread {
             features: Features::detect(),
             forbidden: Vec::new(),
             direct: false,
+            forcing: None,
             min_bytes: 1024,
             clock_cost: 0,
             tuner: Settings {
@@ -68,6 +69,7 @@ impl Thread {
             self.signatures.push(signature);
             self.engine.add_node(NodeInfo {
                 tunable: true,
+                sends: false,
                 bytes: 65536,
                 identity,
             })

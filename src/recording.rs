@@ -104,6 +104,8 @@ fn recorded(shard: &GraphShard, graph: &Graph) -> Recorded {
         if number == next {
             let info = NodeInfo {
                 tunable: node.tunable,
+                // Recordings are not taken up where routines are forced.
+                sends: false,
                 bytes: node.bytes,
                 identity,
             };

@@ -76,6 +76,107 @@ fn a_file_that_cannot_be_written_is_refused_before_anything_is_measured() {
 }
 
 #[test]
+fn a_file_of_another_kind_or_version_is_refused_and_kept() {
+    let dir = private_dir();
+    let file = dir.path().join("space.json");
+    for (text, reason) in [
+        (
+            "{\"benchmark\": \"nas\"}",
+            "is a result of copytune bench nas",
+        ),
+        (
+            "{\"benchmark\": \"space\", \"schema\": 99, \"version\": \"9.9.9\"}",
+            "written by copytune 9.9.9",
+        ),
+        ("times", "is no result of copytune bench space"),
+    ] {
+        std::fs::write(&file, text).expect("it can be written");
+        let line = refusal(
+            copytune()
+                .args(["space", "--quick", "--mpi", "openmpi", "--json"])
+                .arg(&file)
+                .args(["--lib", "/dev/null"]),
+        );
+        assert!(
+            line.contains(reason) && line.contains("space.json"),
+            "{line}"
+        );
+        assert_eq!(std::fs::read_to_string(&file).expect("it is there"), text);
+    }
+}
+
+/// Ended after the first walks and started again, it measures only what is missing.
+#[test]
+fn an_interrupted_space_goes_on() {
+    let dir = private_dir();
+    let (json, csv, svg) = (
+        dir.path().join("s.json"),
+        dir.path().join("s.csv"),
+        dir.path().join("s.svg"),
+    );
+    let run = || {
+        let mut command = copytune();
+        command.args([
+            "space",
+            "--mpi",
+            "openmpi",
+            "--walks",
+            "2",
+            "--sizes",
+            "8K",
+            "--routines",
+            "*-src,*-alt",
+        ]);
+        command
+            .arg("--json")
+            .arg(&json)
+            .arg("--csv")
+            .arg(&csv)
+            .arg("--svg")
+            .arg(&svg);
+        let output = with_shim(command.env("XDG_CACHE_HOME", dir.path()));
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    run();
+    let whole: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).expect("kept")).expect("JSON");
+    let mut part = whole.clone();
+    part["surfaces"][1]["passes"] = 1.into();
+    for times in part["surfaces"][1]["nanoseconds"]
+        .as_array_mut()
+        .expect("times")
+    {
+        times.as_array_mut().expect("times").truncate(2);
+    }
+    std::fs::write(&json, part.to_string()).expect("it can be written");
+    let said = run();
+    assert!(
+        said.contains("7 of 8 walks are in the file already"),
+        "{said}"
+    );
+    assert_eq!(said.matches(": 8 KiB").count(), 1, "{said}");
+    let again: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).expect("kept")).expect("JSON");
+    assert_eq!(again["surfaces"][0], whole["surfaces"][0]);
+    assert_eq!(again["surfaces"][1]["passes"], 2);
+    let routines = again["plan"]["routines"].as_array().expect("names").len();
+    assert!(routines > 1);
+    assert_eq!(
+        std::fs::read_to_string(&csv)
+            .expect("written")
+            .lines()
+            .count(),
+        1 + 4 * routines * routines
+    );
+    assert!(
+        std::fs::read_to_string(&svg)
+            .expect("written")
+            .ends_with("</svg>\n")
+    );
+}
+
+#[test]
 fn a_cache_that_cannot_be_written_is_named() {
     let dir = private_dir();
     let file = dir.path().join("file");

@@ -3,6 +3,7 @@
 //! A benchmark is one file with a `static` of type [`Benchmark`] and one line in [`BENCHMARKS`]; its targets stand in
 //! [`targets`]. It runs programs through [`mpi::Job`], reports its steps to [`Progress`], and gives back tables and figures.
 //! [`copy`] needs neither programs nor MPI and has options of its own; what it gives back is the same.
+//! [`space`] has options and files of its own.
 
 mod analysis;
 pub mod callgrind;
@@ -16,6 +17,7 @@ mod pingpong;
 pub mod programs;
 mod progress;
 mod selection;
+pub mod space;
 pub mod table;
 pub mod targets;
 mod transfer;

@@ -2,7 +2,7 @@
 //! program `bandwidth`, which other benchmarks use too.
 
 use super::compare::{middle, order, slowdown};
-use super::mpi::{Job, cores};
+use super::mpi::{Job, Output, cores};
 use super::table::Table;
 use super::targets::EMPTY_MESSAGE;
 use super::{Benchmark, Figure, Findings, Progress, Setting, programs};
@@ -118,6 +118,9 @@ pub struct Line {
     pub bytes: u64,
     /// Median one-way time of a batch.
     pub median_seconds: f64,
+    /// One-way time of each batch, where they were asked for.
+    #[serde(default)]
+    pub samples: Vec<f64>,
 }
 
 /// Runs `bandwidth`; one entry for each size.
@@ -125,7 +128,14 @@ pub struct Line {
 /// # Errors
 /// The run fails, or prints no result.
 pub fn sizes(job: &Job, dir: &Path) -> Result<Vec<Line>, String> {
-    let output = job.run(dir)?;
+    lines(&job.run(dir)?)
+}
+
+/// What a run of `bandwidth` printed; one entry for each size.
+///
+/// # Errors
+/// It is no result.
+pub fn lines(output: &Output) -> Result<Vec<Line>, String> {
     let lines: Vec<Line> = output
         .stdout
         .lines()

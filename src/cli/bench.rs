@@ -9,6 +9,7 @@ use copytune_core::bench::{self, BENCHMARKS, Benchmark, Results, Setting, progra
 use super::Outcome;
 
 mod copy;
+mod space;
 
 /// Measure what copytune costs and gains, and hold it against its targets
 ///
@@ -19,8 +20,8 @@ mod copy;
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     disable_help_subcommand = true,
-    subcommand_help_heading = "Benchmark of routines, with options of its own",
-    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench copy [OPTIONS]"
+    subcommand_help_heading = "Benchmarks with options of their own",
+    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench copy|space [OPTIONS]"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -49,6 +50,7 @@ pub struct Args {
 #[derive(Subcommand)]
 enum Apart {
     Copy(Box<copy::Args>),
+    Space(space::Args),
 }
 
 impl Args {
@@ -56,35 +58,14 @@ impl Args {
     pub fn run(self) -> Outcome {
         let name = match (self.apart, self.name) {
             (Some(Apart::Copy(args)), _) => return args.run(),
+            (Some(Apart::Space(args)), _) => return args.run(),
             (None, Some(name)) => name,
             (None, None) => return Err("no benchmark is named; see `copytune bench --help`".into()),
         };
-        let (mut libraries, missing) = bench::libraries()?;
-        match &self.mpi {
-            Some(wanted) => {
-                libraries.retain(|library| library.family.key() == wanted);
-                if libraries.is_empty() {
-                    return Err(missing.join("; ").into());
-                }
-            }
-            None => missing
-                .iter()
-                .for_each(|line| eprintln!("copytune: {line}")),
-        }
         if let Some(file) = &self.json {
             writable(file)?;
         }
-        let scratch = tempfile::Builder::new()
-            .prefix("copytune-bench-")
-            .tempdir()
-            .map_err(|error| format!("no temporary directory: {error}; set TMPDIR to one"))?;
-        let setting = Setting {
-            shim: shim(self.lib.as_deref())?,
-            libraries,
-            quick: self.quick,
-            cache: programs::cache_dir(),
-            scratch: scratch.path().to_owned(),
-        };
+        let (setting, _scratch) = prepare(self.mpi.as_deref(), self.lib.as_deref(), self.quick)?;
         let results = name.measure(&setting)?;
         print(&results);
         if let Some(file) = &self.json {
@@ -94,11 +75,44 @@ impl Args {
     }
 }
 
+/// What every benchmark runs with, and the directory for its files, which is gone when that is dropped.
+fn prepare(
+    mpi: Option<&str>,
+    lib: Option<&Path>,
+    quick: bool,
+) -> Result<(Setting, tempfile::TempDir), String> {
+    let (mut libraries, missing) = bench::libraries()?;
+    match mpi {
+        Some(wanted) => {
+            libraries.retain(|library| library.family.key() == wanted);
+            if libraries.is_empty() {
+                return Err(missing.join("; "));
+            }
+        }
+        None => missing
+            .iter()
+            .for_each(|line| eprintln!("copytune: {line}")),
+    }
+    let scratch = tempfile::Builder::new()
+        .prefix("copytune-bench-")
+        .tempdir()
+        .map_err(|error| format!("no temporary directory: {error}; set TMPDIR to one"))?;
+    let setting = Setting {
+        shim: shim(lib)?,
+        libraries,
+        quick,
+        cache: programs::cache_dir(),
+        scratch: scratch.path().to_owned(),
+    };
+    Ok((setting, scratch))
+}
+
 fn benchmark(name: &str) -> Result<&'static Benchmark, String> {
     let found = BENCHMARKS.iter().find(|benchmark| benchmark.name == name);
     found.copied().ok_or_else(|| {
         let names: Vec<&str> = BENCHMARKS.iter().map(|b| b.name).collect();
-        format!("there is {}, {}", names.join(", "), bench::copy::NAME)
+        let apart = [bench::copy::NAME, bench::space::NAME];
+        format!("there is {}, {}", names.join(", "), apart.join(", "))
     })
 }
 

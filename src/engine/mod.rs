@@ -14,6 +14,7 @@ pub use node::{Node, NodeInfo};
 use rest::Rest;
 
 use crate::flow::{Ended, IntervalId, NodeId, OVERFLOW, Tracker};
+use crate::forcing::Forcing;
 use crate::recording::Recordings;
 use crate::routines::{self, DEFAULT, Features, RoutineId};
 use crate::site::{Fnv, identity_of_interval};
@@ -36,8 +37,8 @@ pub enum Mode {
     Replay,
     /// Detects and times with the default everywhere.
     Profile,
-    /// Uses one routine for every message.
-    Forced(RoutineId),
+    /// Uses the routines that it is told to ([`Config::forcing`]); learns nothing.
+    Forced,
     /// Records the flowgraph, changes and times nothing.
     Record,
 }
@@ -78,6 +79,8 @@ pub struct Config {
     pub min_bytes: u64,
     /// Whether routines may copy directly from the sender's memory in place of the kernel.
     pub direct: bool,
+    /// In mode [`Mode::Forced`]: which routines.
+    pub forcing: Option<Forcing>,
     /// Ticks that one reading of the clock adds to a measured time.
     pub clock_cost: u64,
     /// Seed, turn and strategy of the tuners.
@@ -150,7 +153,7 @@ impl Engine {
             intervals: Vec::new(),
             live: Vec::new(),
             watch: Watch::new(config.mode),
-            detects: !matches!(config.mode, Mode::Record | Mode::Forced(_)),
+            detects: !matches!(config.mode, Mode::Record | Mode::Forced),
             config,
             started: None,
             rest: Rest::default(),
@@ -166,8 +169,7 @@ impl Engine {
         let remembered = self.knowledge.choices.get(&info.identity);
         let choice = match self.config.mode {
             _ if !info.tunable || info.bytes < self.config.min_bytes => DEFAULT,
-            Mode::Forced(routine) => routine,
-            Mode::Profile | Mode::Record => DEFAULT,
+            Mode::Forced | Mode::Profile | Mode::Record => DEFAULT,
             Mode::Tune | Mode::Replay => remembered.copied().unwrap_or(DEFAULT),
         };
         let mut node = Node::new(info);
@@ -270,6 +272,7 @@ impl Engine {
             }
         } else if let Some(state) = self.nodes.get_mut(node as usize) {
             state.count(1);
+            self.force(node);
         }
         Seen {
             matters: self.matters(node),
@@ -295,6 +298,18 @@ impl Engine {
     #[inline]
     fn matters(&self, node: NodeId) -> bool {
         self.nodes.get(node as usize).is_some_and(Node::matters)
+    }
+
+    /// A node's next step on the walk of routines that is forced, where the last one ended with the call before.
+    fn force(&mut self, node: NodeId) {
+        let (Some(forcing), Some(state)) =
+            (&self.config.forcing, self.nodes.get_mut(node as usize))
+        else {
+            return;
+        };
+        if state.info.tunable && state.info.bytes >= self.config.min_bytes {
+            state.walk(forcing, self.config.features);
+        }
     }
 
     /// The run ends while `remaining` calls of a rest are left: those that passed unseen are counted as if they were
@@ -340,7 +355,7 @@ impl Engine {
     pub fn take_rest(&mut self) -> usize {
         let idle = match self.config.mode {
             Mode::Tune | Mode::Replay => true,
-            Mode::Profile | Mode::Forced(_) | Mode::Record => false,
+            Mode::Profile | Mode::Forced | Mode::Record => false,
         };
         if !idle || self.nodes.iter().any(|node| node.routine.is_some()) {
             self.rest.disturb();

@@ -1,5 +1,6 @@
 //! One node's part in tuning and in the reports.
 
+use crate::forcing::Forcing;
 use crate::routines::{self, CopyFn, DEFAULT, Features, RoutineId};
 
 /// What a node is.
@@ -7,6 +8,8 @@ use crate::routines::{self, CopyFn, DEFAULT, Features, RoutineId};
 pub struct NodeInfo {
     /// Whether its messages' copies may be tuned: point-to-point calls.
     pub tunable: bool,
+    /// Whether it sends (and may receive besides). It matters only where routines are forced.
+    pub sends: bool,
     /// Message bytes.
     pub bytes: u64,
     /// Its signature's identity, the same in every run.
@@ -48,6 +51,9 @@ pub struct Node {
     pub(super) own: u64,
     /// The number of calls at which observation ends.
     observe_until: u64,
+    /// Where routines are forced: the next step, and the number of calls at which the present one ends.
+    next_step: usize,
+    step_until: u64,
 }
 
 /// What makes the copies of a choice; `None` for the default, and where this CPU cannot run it.
@@ -77,6 +83,18 @@ impl Node {
             before: (0, 0),
             own: 0,
             observe_until: OBSERVED_CALLS,
+            next_step: 0,
+            step_until: 0,
+        }
+    }
+
+    /// Uses the routine that is forced on the call that has just been counted.
+    #[inline]
+    pub(super) fn walk(&mut self, forcing: &Forcing, features: Features) {
+        if self.calls > self.step_until {
+            let (step, until) = forcing.step(self.next_step, self.step_until);
+            self.choose(step.routine(self.info.sends), features);
+            (self.next_step, self.step_until) = (self.next_step + 1, until);
         }
     }
 

@@ -21,7 +21,7 @@ impl Engine {
             let mut interval = Interval::new(match self.config.mode {
                 Mode::Profile => Stage::Profiled,
                 Mode::Replay => Stage::Replayed,
-                Mode::Tune | Mode::Forced(_) | Mode::Record => Stage::Watching,
+                Mode::Tune | Mode::Forced | Mode::Record => Stage::Watching,
             });
             let tunes = self.config.mode == Mode::Tune && !self.tracker.retired(id);
             if let (true, Some((variables, tuner))) = (tunes, self.recall(id)) {

@@ -38,6 +38,7 @@ fn config(mode: Mode) -> Config {
         features: Features::detect(),
         forbidden: Vec::new(),
         direct: false,
+        forcing: None,
         min_bytes: 1024,
         clock_cost: 0,
         tuner: Settings {
@@ -50,12 +51,19 @@ fn config(mode: Mode) -> Config {
 fn info(node: NodeId, bytes: u64) -> NodeInfo {
     NodeInfo {
         tunable: true,
+        sends: node.is_multiple_of(2),
         bytes,
         identity: 1000 + u64::from(node),
     }
 }
 
 impl Machine {
+    fn forced(routines: &str) -> Self {
+        let mut machine = Self::new(Mode::Forced, Knowledge::default(), third_is_best);
+        machine.engine.config.forcing = Forcing::parse(routines);
+        machine
+    }
+
     fn new(mode: Mode, knowledge: Knowledge, cost: fn(RoutineId) -> u64) -> Self {
         Self {
             engine: Engine::new(config(mode), knowledge),
@@ -253,9 +261,42 @@ fn small_messages_are_not_tuned() {
 
 #[test]
 fn a_forced_routine_is_used_from_the_first_call_on() {
-    let mut machine = Machine::new(Mode::Forced(3), Knowledge::default(), third_is_best);
+    let mut machine = Machine::forced("sse2");
+    let sse2 = crate::routines::find("sse2").expect("a name");
     machine.ping_pong(10);
-    assert!(machine.trace.iter().all(|(_, choice)| *choice == 3));
+    assert!(machine.trace.iter().all(|(_, choice)| *choice == sse2));
+}
+
+#[test]
+fn each_end_has_its_own_forced_routine_and_small_messages_none() {
+    let mut machine = Machine::forced("sse2/rep-movsb");
+    let [sse2, movsb] = ["sse2", "rep-movsb"].map(|name| crate::routines::find(name).unwrap());
+    for _ in 0..10 {
+        machine.call(0, 65536, 1);
+        machine.call(1, 65536, 1);
+        machine.call(2, 100, 1);
+    }
+    let expected = [(0, sse2), (1, movsb), (2, DEFAULT)];
+    assert!(machine.trace.chunks(3).all(|calls| calls == expected));
+}
+
+/// Each site counts its own calls, so both ends of a message are in the same step, whoever calls first.
+#[test]
+fn a_walk_goes_on_after_so_many_calls_of_each_site() {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
+    std::fs::write(file.path(), "sse2/libc 3\nlibc/sse2 2\n").expect("it can be written");
+    let mut machine = Machine::forced(&format!("@{}", file.path().display()));
+    let sse2 = crate::routines::find("sse2").expect("a name");
+    for _ in 0..7 {
+        machine.call(0, 65536, 1);
+    }
+    for _ in 0..7 {
+        machine.call(1, 65536, 1);
+    }
+    let choices: Vec<RoutineId> = machine.trace.iter().map(|(_, choice)| *choice).collect();
+    let d = DEFAULT;
+    assert_eq!(choices[..7], [sse2, sse2, sse2, d, d, d, d]);
+    assert_eq!(choices[7..], [d, d, d, sse2, sse2, d, d]);
 }
 
 #[test]
@@ -424,7 +465,7 @@ fn quiet_calls_change_nothing_but_what_they_cost() {
         Mode::Tune,
         Mode::Replay,
         Mode::Profile,
-        Mode::Forced(3),
+        Mode::Forced,
         Mode::Record,
     ] {
         for cost in [third_is_best as fn(RoutineId) -> u64, default_is_best] {

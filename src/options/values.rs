@@ -38,7 +38,7 @@ pub fn parse_bytes(text: &str) -> Option<usize> {
 }
 
 /// Whether `name` matches `pattern`, in which `*` stands for any characters and `?` for one.
-pub(super) fn glob_matches(pattern: &str, name: &str) -> bool {
+pub fn glob_matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut p, mut n) = (0, 0);
     // Where to go on when a literal fails: after the last `*`, one more byte of the name swallowed.

@@ -237,10 +237,9 @@ fn granted_multiple() -> bool {
 /// An engine for a new thread, and the library whose calls it follows.
 pub fn new_engine() -> Option<(Engine, Library)> {
     let job = JOB.get()?;
-    let forced = job.options.routine.as_deref().and_then(routines::find);
-    let mode = match (forced, job.options.mode) {
+    let mode = match (&job.options.routine, job.options.mode) {
         (_, options::Mode::DryRun) => Mode::Record,
-        (Some(routine), _) => Mode::Forced(routine),
+        (Some(_), _) => Mode::Forced,
         (None, options::Mode::Tune) => Mode::Tune,
         (None, options::Mode::Replay) => Mode::Replay,
         (None, options::Mode::Profile) => Mode::Profile,
@@ -256,6 +255,7 @@ pub fn new_engine() -> Option<(Engine, Library)> {
         forbidden,
         direct: direct::is_on(),
         min_bytes: job.options.min_bytes as u64,
+        forcing: job.options.routine.clone(),
         clock_cost: job.clock_cost,
         tuner: Settings {
             seed: job.options.seed ^ u64::from(job.place.0) << 32,

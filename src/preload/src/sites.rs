@@ -70,6 +70,7 @@ impl Session {
                 slot.call.role,
                 Role::Transfer { .. } | Role::Start | Role::StartAll
             ),
+            sends: matches!(slot.call.role, Role::Transfer { send: Some(_), .. }),
             bytes: signature.bytes,
             identity,
         };
