@@ -105,6 +105,28 @@ fn a_file_of_another_kind_or_version_is_refused_and_kept() {
     }
 }
 
+#[test]
+fn convergence_needs_a_file_that_is_one_or_none_at_all() {
+    let dir = private_dir();
+    let line = refusal(copytune().args(["convergence", "/nowhere/space.json"]));
+    assert!(
+        line.contains("/nowhere/space.json") && line.contains("copytune bench space"),
+        "{line}"
+    );
+    let csv = dir.path().join("c.csv");
+    let mut command = copytune();
+    command
+        .args(["convergence", "--seeds", "1", "--csv"])
+        .arg(&csv);
+    // No MPI is needed.
+    let output = command.env("PATH", "").output().expect("it can be started");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("target convergence-four."), "{text}");
+    let csv = std::fs::read_to_string(&csv).expect("written");
+    assert!(csv.contains(",4,quench,3000,"), "the last line of a curve");
+}
+
 /// Ended after the first walks and started again, it measures only what is missing.
 #[test]
 fn an_interrupted_space_goes_on() {

@@ -3,7 +3,7 @@
 use copytune_core::stats::median;
 use copytune_core::tuner::guard::Finding;
 use copytune_core::tuner::random::Random;
-use copytune_core::tuner::space::{Noise, Space, USUAL_NOISE, convergence, run};
+use copytune_core::tuner::space::{Noise, Space, Synthetic, USUAL_NOISE, convergence, run};
 use copytune_core::tuner::{Phase, Sample, Saved, SavedError, Settings, Tuner, strategy};
 
 const ENOUGH: u32 = 200_000;
@@ -370,14 +370,18 @@ fn excess_after(pairs: usize, evaluations: usize, name: &str) -> f64 {
     let strategy = strategy::by_name(name).expect("listed");
     let results: Vec<f64> = (0..100)
         .map(|seed| {
-            let space = Space::new(pairs, 40, 0.2, seed);
+            let landscape = Synthetic {
+                space: Space::new(pairs, 40, 0.2, seed),
+                noise: USUAL_NOISE,
+                with_own: false,
+            };
             let settings = Settings {
                 seed: seed + 1000,
                 stretch: 0,
                 strategy,
                 ..Settings::default()
             };
-            convergence(&space, &settings, USUAL_NOISE, false, evaluations)[evaluations - 1]
+            convergence(&landscape, &settings, evaluations)[evaluations - 1]
         })
         .collect();
     median(&results).expect("results")

@@ -3,11 +3,12 @@
 //! A benchmark is one file with a `static` of type [`Benchmark`] and one line in [`BENCHMARKS`]; its targets stand in
 //! [`targets`]. It runs programs through [`mpi::Job`], reports its steps to [`Progress`], and gives back tables and figures.
 //! [`copy`] needs neither programs nor MPI and has options of its own; what it gives back is the same.
-//! [`space`] has options and files of its own.
+//! [`space`] and [`convergence`] have options and files of their own.
 
 mod analysis;
 pub mod callgrind;
 pub mod compare;
+pub mod convergence;
 pub mod copy;
 pub mod machine;
 pub mod mpi;

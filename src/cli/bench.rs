@@ -8,6 +8,7 @@ use copytune_core::bench::{self, BENCHMARKS, Benchmark, Results, Setting, progra
 
 use super::Outcome;
 
+mod convergence;
 mod copy;
 mod space;
 
@@ -21,7 +22,7 @@ mod space;
     subcommand_negates_reqs = true,
     disable_help_subcommand = true,
     subcommand_help_heading = "Benchmarks with options of their own",
-    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench copy|space [OPTIONS]"
+    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench convergence|copy|space [OPTIONS]"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -49,6 +50,7 @@ pub struct Args {
 /// Benchmarks with options of their own.
 #[derive(Subcommand)]
 enum Apart {
+    Convergence(convergence::Args),
     Copy(Box<copy::Args>),
     Space(space::Args),
 }
@@ -57,6 +59,7 @@ impl Args {
     /// Runs one benchmark and prints what it found.
     pub fn run(self) -> Outcome {
         let name = match (self.apart, self.name) {
+            (Some(Apart::Convergence(args)), _) => return args.run(),
             (Some(Apart::Copy(args)), _) => return args.run(),
             (Some(Apart::Space(args)), _) => return args.run(),
             (None, Some(name)) => name,
@@ -111,7 +114,7 @@ fn benchmark(name: &str) -> Result<&'static Benchmark, String> {
     let found = BENCHMARKS.iter().find(|benchmark| benchmark.name == name);
     found.copied().ok_or_else(|| {
         let names: Vec<&str> = BENCHMARKS.iter().map(|b| b.name).collect();
-        let apart = [bench::copy::NAME, bench::space::NAME];
+        let apart = [bench::convergence::NAME, bench::copy::NAME, bench::space::NAME];
         format!("there is {}, {}", names.join(", "), apart.join(", "))
     })
 }

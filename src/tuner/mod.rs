@@ -96,7 +96,7 @@ impl std::fmt::Debug for Settings {
 }
 
 /// Default length of the stretches in which two ends take turns: none. Two tuners at the ends of one message (40
-/// choices each, 5 % noise, medians over 100 seeds by `examples/convergence.rs`) come within 4.2 % of the optimum in 50
+/// choices each, 5 % noise, medians over 100 seeds by `examples/decisions.rs`) come within 4.2 % of the optimum in 50
 /// executions and 3.6 % in 100 when both explore always. With stretches of 1 to 32 executions they stand at 5.3 to
 /// 8.1 % and 4.4 to 6.3 % by then, and end at 3.3 to 3.9 %, as without: the other end's experiments are random and
 /// fade as both cool, so they average out like any noise, while a turn that is not used is lost.

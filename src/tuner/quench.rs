@@ -1,8 +1,9 @@
 //! Simulated quenching (Borg 2006, §4.5): annealing that cools too fast for the proof and fast enough for use.
 //!
-//! Differences from the source, all because its least-ever times mislead when the noise is as large as the gain:
+//! Differences from the source, most because its least-ever times mislead when the noise is as large as the gain:
 //! estimates instead of single results are compared, the incumbents are executed again and again among their
-//! challengers, and the last steps only repeat the best configurations until one of them is known to lead.
+//! challengers, the leaders of all rankings are tried together, and the last steps only repeat the best configurations
+//! until one of them is known to lead.
 
 use crate::tuner::random::Random;
 use crate::tuner::search::{Progress, Search};
@@ -54,6 +55,9 @@ const EARLY_COOLING: u32 = 3;
 /// One in this many evaluations repeats a known configuration, while it is hot and later.
 const REPEAT_HOT: u32 = 5;
 const REPEAT_COOL: u32 = 3;
+/// One in this many evaluations tries the leaders of all rankings together: the model knows the best choice of each variable long
+/// before they have met by chance.
+const LEADERS: u32 = 3;
 /// How often a search may re-anneal, and by how many steps.
 const REANNEALINGS: u32 = 2;
 const REANNEALING_STEPS: u32 = 2;
@@ -212,10 +216,12 @@ impl Strategy for Quench {
     fn propose(&self, search: &mut Search) {
         if is_repeat(search) {
             search.repeat_promising();
-        } else if self.candidates == Candidates::Ranked {
-            self.draw_ranked(search, search.progress.step);
-        } else {
+        } else if self.candidates == Candidates::Blind {
             search.draw_blind();
+        } else if search.progress.total % LEADERS == 1 && search.candidate.len() > 1 {
+            search.draw_leaders();
+        } else {
+            self.draw_ranked(search, search.progress.step);
         }
     }
 

@@ -179,35 +179,71 @@ pub fn run(
     executions
 }
 
-/// How a strategy did on a space: excess of the best configuration met over the optimum after each evaluation
+/// Costs of configurations whose optimum is known: what a strategy is tried on.
+pub trait Landscape {
+    /// Number of choices of each variable.
+    fn choices(&self) -> Vec<u16>;
+
+    /// The noisy cost of one execution; may fill `own` with each variable's copy time.
+    fn draw(&self, configuration: &[u16], random: &mut Random, own: &mut Vec<f64>) -> f64;
+
+    /// True cost of a configuration over that of the best one of all, minus 1.
+    fn excess(&self, configuration: &[u16]) -> f64;
+}
+
+/// A synthetic space as a landscape.
+#[derive(Debug, Clone)]
+pub struct Synthetic {
+    /// The true costs.
+    pub space: Space,
+    /// Of each cost, and of each copy time.
+    pub noise: Noise,
+    /// Whether copy times are known.
+    pub with_own: bool,
+}
+
+impl Landscape for Synthetic {
+    fn choices(&self) -> Vec<u16> {
+        self.space.choices()
+    }
+
+    fn draw(&self, configuration: &[u16], random: &mut Random, own: &mut Vec<f64>) -> f64 {
+        if self.with_own {
+            self.space.own(configuration, self.noise, random, own);
+        }
+        self.space.cost(configuration) * self.noise.draw(random)
+    }
+
+    fn excess(&self, configuration: &[u16]) -> f64 {
+        self.space.excess(configuration)
+    }
+}
+
+/// How a strategy did on a landscape: excess of the best configuration met over the optimum after each evaluation
 /// (execution of the exploration, the baseline not counted).
 pub fn convergence(
-    space: &Space,
+    landscape: &impl Landscape,
     settings: &Settings,
-    noise: Noise,
-    with_own: bool,
     evaluations: usize,
 ) -> Vec<f64> {
-    let mut tuner = Tuner::new(&space.choices(), settings);
+    let mut tuner = Tuner::new(&landscape.choices(), settings);
+    let mut random = Random::new(settings.seed ^ 0x5eed);
+    let mut own = Vec::new();
     let mut curve = Vec::with_capacity(evaluations);
-    let cost = |configuration: &[u16], random: &mut Random, own: &mut Vec<f64>| {
-        if with_own {
-            space.own(configuration, noise, random, own);
+    while curve.len() < evaluations && !matches!(tuner.phase(), Phase::Adopted | Phase::Rejected) {
+        let exploring = tuner.phase() != Phase::Baseline;
+        own.clear();
+        let cost = landscape.draw(tuner.configuration(), &mut random, &mut own);
+        tuner.observe(Sample {
+            class: 0,
+            cost,
+            own: &own,
+        });
+        if exploring {
+            curve.push(landscape.excess(tuner.best()));
         }
-        space.cost(configuration) * noise.draw(random)
-    };
-    run(
-        &mut tuner,
-        u32::MAX,
-        settings.seed ^ 0x5eed,
-        cost,
-        |_, tuner| {
-            if tuner.phase() != Phase::Baseline && curve.len() < evaluations {
-                curve.push(space.excess(tuner.best()));
-            }
-        },
-    );
-    curve.resize(evaluations, space.excess(tuner.best()));
+    }
+    curve.resize(evaluations, landscape.excess(tuner.best()));
     curve
 }
 

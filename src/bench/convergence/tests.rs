@@ -1,0 +1,102 @@
+//! The benchmark on spaces whose answer is known.
+
+use super::super::space::Conditions;
+use super::super::space::plan::Plan;
+use super::*;
+
+/// A space of so many routines in which pair (s, r) costs `cost(s, r)` with a little noise.
+fn measured(routines: usize, cost: impl Fn(usize, usize) -> f64) -> Measured {
+    let conditions = Conditions {
+        bytes: 65536,
+        strided: false,
+        touched: false,
+    };
+    let plan = Plan {
+        conditions: vec![conditions],
+        routines: (0..routines).map(|at| format!("r{at}")).collect(),
+        passes: 5,
+        seed: 1,
+    };
+    let mut measured = Measured::new(
+        plan,
+        "here".to_owned(),
+        serde_json::Value::Null,
+        "none".to_owned(),
+    );
+    let surface = &mut measured.surfaces[0];
+    surface.passes = 5;
+    for (pair, times) in surface.nanoseconds.iter_mut().enumerate() {
+        let cost = 1000.0 * cost(pair / routines, pair % routines);
+        times.extend((0..10).map(|at| (cost * (0.98 + 0.004 * f64::from(at))) as u32));
+    }
+    measured
+}
+
+/// One good routine at either end.
+fn needles() -> Measured {
+    let side = |routine: usize, good: usize| match routine {
+        0 => 1.0,
+        _ if routine == good => 0.5,
+        _ => 1.2 + 0.01 * routine as f64,
+    };
+    measured(30, |send, receive| side(send, 7) + side(receive, 19))
+}
+
+#[test]
+fn the_default_finds_two_needles_more_quickly_than_blind_search() {
+    let request = Request {
+        seeds: 15,
+        measured: Some(needles()),
+    };
+    let report = measure(&request).expect("there are times");
+    let value = |name: &str| {
+        let figures = report
+            .figures
+            .iter()
+            .filter(|figure| figure.target.name == name);
+        figures.map(|figure| figure.value).collect::<Vec<_>>()
+    };
+    assert!(value("convergence-pair")[0] <= 5.0, "{:?}", report.figures);
+    assert!(value("convergence-four")[0] <= 10.0, "{:?}", report.figures);
+    assert!(
+        value("convergence-speed").iter().all(|&share| share < 50.0),
+        "{:?}",
+        report.figures
+    );
+    let names = strategy::names().count();
+    assert_eq!(report.tables[2].rows.len(), names);
+    assert_eq!(report.csv.lines().count(), 1 + names * 2 * (150 + 1500));
+    assert_eq!(
+        report.json["cases"][1]["curves"][0]["quartiles"][1]
+            .as_array()
+            .map(Vec::len),
+        Some(3000)
+    );
+    assert!(report.svg.ends_with("</svg>\n"));
+    assert_eq!(report.svg.matches("<svg").count(), 1);
+}
+
+#[test]
+fn the_same_file_and_seeds_give_the_same_figures() {
+    let request = Request {
+        seeds: 2,
+        measured: Some(needles()),
+    };
+    let json = || measure(&request).expect("there are times").json;
+    assert_eq!(json(), json());
+}
+
+#[test]
+fn a_space_without_times_is_refused() {
+    let mut measured = needles();
+    measured.surfaces[0].passes = 0;
+    let request = Request {
+        seeds: 1,
+        measured: Some(measured),
+    };
+    let error = measure(&request).unwrap_err();
+    assert!(
+        error.contains("64 KiB, contiguous, untouched") && error.contains("has not begun"),
+        "{error}"
+    );
+}
