@@ -32,21 +32,20 @@ fn measured(routines: usize, cost: impl Fn(usize, usize) -> f64) -> Measured {
     measured
 }
 
-/// One good routine at either end.
-fn needles() -> Measured {
-    let side = |routine: usize, good: usize| match routine {
-        0 => 1.0,
-        _ if routine == good => 0.5,
-        _ => 1.2 + 0.01 * routine as f64,
+/// A slow default, and routines from a good one to bad ones in no order, which differ between the two ends.
+fn graded() -> Measured {
+    let side = |routine: usize, offset: usize| match routine {
+        0 => 1.2,
+        _ => 0.7 + 0.03 * ((routine * 7 + offset) % 30) as f64,
     };
-    measured(30, |send, receive| side(send, 7) + side(receive, 19))
+    measured(30, |send, receive| side(send, 3) + side(receive, 11))
 }
 
 #[test]
-fn the_default_finds_two_needles_more_quickly_than_blind_search() {
+fn the_default_finds_good_pairs_more_quickly_than_blind_search() {
     let request = Request {
         seeds: 15,
-        measured: Some(needles()),
+        measured: Some(graded()),
     };
     let report = measure(&request).expect("there are times");
     let value = |name: &str| {
@@ -58,11 +57,7 @@ fn the_default_finds_two_needles_more_quickly_than_blind_search() {
     };
     assert!(value("convergence-pair")[0] <= 5.0, "{:?}", report.figures);
     assert!(value("convergence-four")[0] <= 10.0, "{:?}", report.figures);
-    assert!(
-        value("convergence-speed").iter().all(|&share| share < 50.0),
-        "{:?}",
-        report.figures
-    );
+    assert!(value("convergence-speed")[1] < 50.0, "{:?}", report.figures);
     let names = strategy::names().count();
     assert_eq!(report.tables[2].rows.len(), names);
     assert_eq!(report.csv.lines().count(), 1 + names * 2 * (150 + 1500));
@@ -80,7 +75,7 @@ fn the_default_finds_two_needles_more_quickly_than_blind_search() {
 fn the_same_file_and_seeds_give_the_same_figures() {
     let request = Request {
         seeds: 2,
-        measured: Some(needles()),
+        measured: Some(graded()),
     };
     let json = || measure(&request).expect("there are times").json;
     assert_eq!(json(), json());
@@ -88,7 +83,7 @@ fn the_same_file_and_seeds_give_the_same_figures() {
 
 #[test]
 fn a_space_without_times_is_refused() {
-    let mut measured = needles();
+    let mut measured = graded();
     measured.surfaces[0].passes = 0;
     let request = Request {
         seeds: 1,
