@@ -2,7 +2,7 @@
 //! ([`Chart`]), stacked bars ([`Bars`]), and rows of estimates with their intervals ([`Ranges`]).
 //!
 //! Each has `to_svg`, an `<svg>` element to be put into a page that also has [`STYLE`] once in a `<style>`, and
-//! [`standalone`] makes a file of its own of it. Nothing refers to anything outside: no script, font or image. Colours follow
+//! [`standalone`] makes a file of its own of it, [`sheet`] one of several. Nothing refers to anything outside: no script, font or image. Colours follow
 //! the reader's preference for light or dark, print is light, and series differ in more than colour. Each plot
 //! has a title and a description for those who cannot see it; all texts are escaped here.
 //!
@@ -34,12 +34,14 @@ mod bars;
 mod chart;
 mod ranges;
 mod scale;
+mod sheet;
 mod style;
 
 pub use bars::{Bar, Bars};
 pub use chart::{Chart, Mark, Point, Reference, Series};
 pub use ranges::{Range, Ranges};
 pub use scale::{Axis, Scale};
+pub use sheet::{Panel, sheet};
 pub use style::{STYLE, TONES, swatch};
 
 use maud::{Markup, PreEscaped, html};
