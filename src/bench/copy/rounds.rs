@@ -1,6 +1,6 @@
 //! Rounds: which routine is sampled when.
 //!
-//! The best of 88 noisy medians is too good: it owes its place to luck as well as to speed (the winner's curse). So the
+//! The best of many noisy medians is too good: it owes its place to luck as well as to speed (the winner's curse). So the
 //! rounds that choose a cell's best routine and those that compare it with libc's are different ones. All routines take
 //! part in the first rounds; who falls behind then takes part no more (racing: Maron and Moore 1994).
 
