@@ -211,6 +211,7 @@ fn report(library: &Library, finals: &[Arm], state: &Path) -> Result<Findings, S
             "routine",
             "tuned/best %",
             "tuned/without %",
+            "selected",
         ],
     );
     for (size, (name, bytes)) in SIZES.iter().enumerate() {

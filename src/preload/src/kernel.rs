@@ -133,7 +133,7 @@ unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
         });
         let eager = routine.is_some();
         if bytes == read.bytes && !offered && (eager || direct::explores()) {
-            session.reader.read_by_kernel(read, next, eager);
+            crate::life::guarded(|| session.reader.read_by_kernel(read, next, eager));
         }
     }
     // SAFETY: as above.

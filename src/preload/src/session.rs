@@ -105,7 +105,7 @@ impl Session {
     fn announce(&self, slot: &Slot, arguments: Arguments, site: u32) {
         if let Some(site) = self.forecast.site(site) {
             let span = spans(slot, arguments, site.reach).send;
-            direct::sending(span.start, span.end, site.sent);
+            life::guarded(|| direct::sending(span.start, span.end, site.sent));
         }
     }
 
