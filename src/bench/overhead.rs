@@ -11,20 +11,20 @@
 //! - readings of the clock: callgrind's processor reports no invariant time stamp counter, so that the clock falls back to
 //!   clock_gettime; on real ones it is a single instruction. `clock_reads` in the JSON has their number.
 //!
-//! What recording a flowgraph adds is a difference again: that of two runs that pass the same hooks and the same site
-//! table, one of which then records the call (dry run) and one does nothing more (a routine forced on all messages, of
-//! which there are none that it could copy).
+//! What recording a flowgraph costs is a difference again: a call in a dry run, against the same call while copytune is
+//! switched off, which passes the bare hook.
 //!
 //! Callgrind emulates no AVX-512; which routine copies makes no difference to any figure here.
 
+mod plan;
+mod report;
+
 use super::callgrind::{self, Profile, Skip};
 use super::mpi::{Job, Library};
-use super::table::Table;
-use super::targets::{CALL, COPY, RECORDING, STEP, Target};
-use super::{Benchmark, Figure, Findings, Progress, Setting, programs};
-use crate::state::{RankState, format::Phase, states_at};
+use super::{Benchmark, Findings, Progress, Setting, programs};
+use plan::{ATTEMPTS, Run, Window, problem_of, runs};
+use report::report;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -34,135 +34,6 @@ pub static OVERHEAD: Benchmark = Benchmark {
     timed: false,
     run,
 };
-
-/// A window of the program and what is asked of it.
-struct Window {
-    name: &'static str,
-    about: &'static str,
-    target: &'static Target,
-}
-
-const COPIES: [Window; 4] = [
-    Window {
-        name: "memcpy-small",
-        about: "memcpy of 64 bytes",
-        target: &COPY,
-    },
-    Window {
-        name: "memcpy-large",
-        about: "memcpy of 16 KiB outside MPI",
-        target: &COPY,
-    },
-    Window {
-        name: "memmove-small",
-        about: "memmove of 64 bytes",
-        target: &COPY,
-    },
-    Window {
-        name: "memmove-large",
-        about: "memmove of 16 KiB outside MPI",
-        target: &COPY,
-    },
-];
-
-const CALLS: [Window; 4] = [
-    Window {
-        name: "sendrecv-empty",
-        about: "Sendrecv, 0 bytes",
-        target: &CALL,
-    },
-    Window {
-        name: "iprobe",
-        about: "Iprobe",
-        target: &CALL,
-    },
-    Window {
-        name: "nonblocking-empty",
-        about: "Irecv, Send, Wait, 0 bytes",
-        target: &CALL,
-    },
-    Window {
-        name: DECIDED,
-        about: "Sendrecv, 16 KiB, decided for the default",
-        target: &CALL,
-    },
-];
-
-/// The window of messages that could be tuned.
-const DECIDED: &str = "sendrecv-decided";
-
-const STEPS: [Window; 2] = [
-    Window {
-        name: "exploration",
-        about: "Sendrecv, 16 KiB, exploring, alone in its interval",
-        target: &STEP,
-    },
-    Window {
-        name: "exploration-of-four",
-        about: "the same, four messages in the interval",
-        target: &STEP,
-    },
-];
-
-/// Size of the message that is decided about, as in the program.
-const DECIDED_BYTES: u64 = 2 * 16 * 1024;
-/// Executions in the windows that each explored interval must have been explored in, as in the program.
-const EXPLORED: u64 = 16;
-
-/// A run of the program.
-struct Run {
-    name: &'static str,
-    windows: Vec<&'static Window>,
-    /// `None`: without copytune.
-    environment: Option<&'static [(&'static str, &'static str)]>,
-}
-
-/// The run that records, and the one that it is compared with.
-const DRY_RUN: &str = "dry-run";
-const NO_RECORDING: &str = "nothing recorded";
-
-/// The windows of calls whose messages are empty: nothing can be tuned or copied by a forced routine.
-fn empty_calls() -> impl Iterator<Item = &'static Window> {
-    CALLS.iter().filter(|window| window.name != DECIDED)
-}
-
-fn runs() -> [Run; 6] {
-    let names = |lists: &[&'static [Window]]| lists.iter().flat_map(|list| list.iter()).collect();
-    [
-        Run {
-            name: "without copytune",
-            windows: names(&[&COPIES, &CALLS]),
-            environment: None,
-        },
-        Run {
-            name: "tune",
-            windows: names(&[&COPIES, &CALLS]),
-            // Slower than anything under valgrind, where each repetition is emulated: the decision must be
-            // for the default.
-            environment: Some(&[("COPYTUNE_ROUTINES", "rep-movsb")]),
-        },
-        Run {
-            name: "replay",
-            windows: names(&[&CALLS]),
-            environment: Some(&[("COPYTUNE_MODE", "replay")]),
-        },
-        Run {
-            name: "exploring",
-            windows: names(&[&STEPS]),
-            environment: Some(&[]),
-        },
-        Run {
-            name: DRY_RUN,
-            windows: empty_calls().collect(),
-            environment: Some(&[("COPYTUNE_MODE", "dry-run")]),
-        },
-        Run {
-            name: NO_RECORDING,
-            windows: empty_calls().collect(),
-            environment: Some(&[("COPYTUNE_ROUTINE", "rep-movsb")]),
-        },
-    ]
-}
 
 /// The instructions per unit in one window.
 #[derive(Debug, Serialize)]
@@ -202,32 +73,62 @@ fn run(setting: &Setting) -> Result<Findings, String> {
     Ok(findings)
 }
 
+/// Runs the program until it has done what it is to be measured for: how its searches end depends on times, and
+/// under valgrind on a busy machine any routine may look the faster one. Each attempt has a seed of its own.
 fn measure(
     setting: &Setting,
     library: &Library,
     program: &Path,
     run: &Run,
 ) -> Result<Vec<Count>, String> {
+    let mut problem = String::new();
+    for attempt in 1..=ATTEMPTS {
+        match measure_once(setting, library, program, run, attempt)? {
+            Ok(counts) => return Ok(counts),
+            Err(found) => problem = found,
+        }
+    }
+    Err(format!(
+        "the program of the run \"{}\" did not do what it is to be measured for in {ATTEMPTS} attempts: {problem}",
+        run.name
+    ))
+}
+
+/// One run of the program; what it has done instead where that is not what it is to be measured for.
+fn measure_once(
+    setting: &Setting,
+    library: &Library,
+    program: &Path,
+    run: &Run,
+    attempt: u32,
+) -> Result<Result<Vec<Count>, String>, String> {
     let key = library.family.key();
     let name = run.name.replace(' ', "-");
-    let dir = setting.scratch.join(format!("{key}-{name}"));
+    let dir = setting.scratch.join(format!("{key}-{name}-{attempt}"));
     // Replay uses what the run before it has decided.
-    let state = setting.scratch.join(match run.name {
-        "tune" | "replay" => format!("{key}-state"),
-        _ => format!("{key}-{name}-state"),
-    });
+    let (state, fresh) = match run.name {
+        "tune" | "replay" => (format!("{key}-state"), run.name == "tune"),
+        _ => (format!("{key}-{name}-state"), true),
+    };
+    let state = setting.scratch.join(state);
+    if fresh && state.exists() {
+        fs::remove_dir_all(&state).map_err(|error| format!("{}: {error}", state.display()))?;
+    }
     fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let dumps = dir.join("callgrind");
     let line = callgrind::command_line(&dumps)?;
     let mut job = Job::alone(&line[0]).args(&line[1..]).arg(program);
     if let Some(variables) = run.environment {
         job = job.shim(&setting.shim, &state);
+        job = job.env("COPYTUNE_SEED", attempt.to_string());
         for (name, value) in variables {
             job = job.env(name, value);
         }
     }
     let output = job.args(run.windows.iter().map(|w| w.name)).run(&dir)?;
-    check_state(&state, run)?;
+    if let Some(problem) = problem_of(&state, run)? {
+        return Ok(Err(problem));
+    }
     let dumps = callgrind::read_dumps(&dumps)?;
     let units: Vec<(&str, u64)> = output
         .stdout
@@ -256,7 +157,8 @@ fn measure(
                 )
             })
         })
-        .collect()
+        .collect::<Result<_, _>>()
+        .map(Ok)
 }
 
 fn count(
@@ -300,167 +202,9 @@ fn skip(function: &str) -> Skip {
     }
 }
 
-/// Makes sure that the windows showed what they are named for.
-fn check_state(dir: &Path, run: &Run) -> Result<(), String> {
-    let problem = match run.name {
-        "tune" => match phases(dir, |bytes| bytes == DECIDED_BYTES)?.as_slice() {
-            [(Phase::Rejected, _)] => None,
-            other => Some(format!(
-                "the interval that should be decided for the default is {other:?}"
-            )),
-        },
-        "exploring" => {
-            let explored = phases(dir, |_| true)?;
-            let wrong = explored
-                .iter()
-                .find(|(phase, evaluations)| *phase != Phase::Quench || *evaluations < EXPLORED);
-            match wrong {
-                Some(wrong) => Some(format!("an interval that should be exploring is {wrong:?}")),
-                None if explored.is_empty() => Some("no interval explores".to_owned()),
-                None => None,
-            }
-        }
-        _ => None,
-    };
-    match problem {
-        Some(problem) => Err(format!(
-            "the program of the run \"{}\" did not do what it is to be measured for: {problem}",
-            run.name
-        )),
-        None => Ok(()),
-    }
-}
-
-/// Phase and number of explored configurations of each interval whose first message is of the size asked for.
-fn phases(dir: &Path, wanted: impl Fn(u64) -> bool) -> Result<Vec<(Phase, u64)>, String> {
-    let (states, _) =
-        states_at(dir).map_err(|error| format!("{} cannot be read: {error}", dir.display()))?;
-    let rank: Option<&RankState> = states.first().and_then(|state| state.ranks.get(&0));
-    let rank = rank.ok_or_else(|| format!("{} holds no state of the run", dir.display()))?;
-    let bytes = |interval: &crate::state::format::Interval| {
-        let first = *interval.nodes.first()?;
-        Some(rank.sites.get(first as usize)?.bytes)
-    };
-    Ok(rank
-        .intervals
-        .iter()
-        .filter(|interval| bytes(interval).is_some_and(&wanted))
-        .map(|interval| {
-            let progress = interval
-                .tuner
-                .as_ref()
-                .and_then(|tuner| tuner.pointer("/search/progress/total"));
-            let evaluations = progress.and_then(|total| total.as_u64()).unwrap_or(0);
-            (interval.phase, evaluations)
-        })
-        .collect())
-}
-
-fn report(library: &Library, counts: &[Count], findings: &mut Findings) {
-    let find = |run: &str, window: &Window| {
-        counts
-            .iter()
-            .find(|count| count.run == run && count.window == window.name)
-    };
-    let title = library.family.title();
-    let mut worst: BTreeMap<&str, (&'static Target, f64)> = BTreeMap::new();
-    let mut take = |target: &'static Target, value: f64| {
-        let entry = worst.entry(target.name).or_insert((target, value));
-        entry.1 = entry.1.max(value);
-    };
-    let mut copies = Table::new(
-        format!("{title}: instructions per copy"),
-        &["copy", "libc", "hooked", "added"],
-    );
-    for window in &COPIES {
-        if let (Some(without), Some(with)) =
-            (find("without copytune", window), find("tune", window))
-        {
-            let added = with.total - without.total;
-            take(window.target, added);
-            let cells = [without.total, with.total, added].map(|value| format!("{value:.1}"));
-            copies.row(std::iter::once(window.about.to_owned()).chain(cells));
-        }
-    }
-    let mut calls = Table::new(
-        format!("{title}: instructions per call"),
-        &["call", "mode", "MPI alone", "copytune", "clock reads"],
-    );
-    for window in CALLS.iter().chain(&STEPS) {
-        for run in ["tune", "replay", "exploring"] {
-            let Some(count) = find(run, window) else {
-                continue;
-            };
-            take(window.target, count.own);
-            let alone = find("without copytune", window);
-            calls.row([
-                window.about.to_owned(),
-                run.to_owned(),
-                alone.map_or_else(String::new, |count| format!("{:.0}", count.total)),
-                format!("{:.0}", count.own),
-                format!("{:.2}", count.clock_reads),
-            ]);
-        }
-    }
-    let mut recording = Table::new(
-        format!("{title}: instructions per call in a dry run"),
-        &["call", "copytune", "of which recording"],
-    );
-    for window in empty_calls() {
-        if let (Some(with), Some(without)) = (find(DRY_RUN, window), find(NO_RECORDING, window)) {
-            let added = with.own - without.own;
-            take(&RECORDING, added);
-            let cells = [with.own, added].map(|value| format!("{value:.0}"));
-            recording.row(std::iter::once(window.about.to_owned()).chain(cells));
-        }
-    }
-    findings.tables.push(copies);
-    findings.tables.push(calls);
-    findings.tables.push(recording);
-    findings.tables.extend(dearest(title, counts));
-    for (target, value) in worst.into_values() {
-        findings.figures.push(Figure {
-            target,
-            of: library.family.key().to_owned(),
-            value,
-            interval: None,
-        });
-    }
-}
-
-/// Where the instructions of a call and of a tuning step go.
-fn dearest(title: &str, counts: &[Count]) -> Vec<Table> {
-    const ROWS: usize = 12;
-    [
-        ("tune", &CALLS[0]),
-        ("tune", &CALLS[3]),
-        ("exploring", &STEPS[0]),
-        (DRY_RUN, &CALLS[0]),
-    ]
-    .iter()
-    .filter_map(|(run, window)| {
-        let count = counts
-            .iter()
-            .find(|count| count.run == *run && count.window == window.name)?;
-        let mut table = Table::new(
-            format!("{title}: where they go: {} ({run})", window.about),
-            &["function", "instructions"],
-        );
-        for (name, own) in count
-            .functions
-            .iter()
-            .take(ROWS)
-            .filter(|(_, own)| *own >= 0.5)
-        {
-            table.row([name.clone(), format!("{own:.0}")]);
-        }
-        Some(table)
-    })
-    .collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::plan::{CALLS, COPIES, STEPS};
     use super::*;
 
     #[test]

@@ -2,6 +2,7 @@
 //! copies the messages of each node. Knows no MPI, no global state and no clock but the one it is given, so that
 //! tests drive it with a mock clock and replayed traces.
 
+mod blind;
 mod interval;
 mod node;
 mod partition;
@@ -205,7 +206,7 @@ impl Engine {
 
     #[inline(always)]
     fn pass_quietly(&mut self, node: NodeId) -> Option<()> {
-        // In the modes that know no intervals the tracker foresees nothing.
+        // Where routines are forced the tracker follows nothing, and so foresees nothing.
         let eventful = self.is_timing()
             || self.rest.is_ending()
             || self.tracker.calls() + 1 >= self.watch.due();
@@ -261,25 +262,6 @@ impl Engine {
         }
     }
 
-    /// [`Self::step`] in the modes that know no intervals.
-    #[cold]
-    #[inline(never)]
-    fn step_blindly(&mut self, node: NodeId) -> Seen {
-        if self.config.mode == Mode::Record {
-            self.tracker.record(node);
-            if self.tracker.calls() >= self.watch.due() {
-                self.look_closer();
-            }
-        } else if let Some(state) = self.nodes.get_mut(node as usize) {
-            state.count(1);
-            self.force(node);
-        }
-        Seen {
-            matters: self.matters(node),
-            news: self.news,
-        }
-    }
-
     /// A timed execution has ended or was broken off, or the partition has changed.
     #[inline(never)]
     fn conclude(&mut self, ended: Option<Ended>, changed: bool, clock: &mut impl Clock) {
@@ -298,18 +280,6 @@ impl Engine {
     #[inline]
     fn matters(&self, node: NodeId) -> bool {
         self.nodes.get(node as usize).is_some_and(Node::matters)
-    }
-
-    /// A node's next step on the walk of routines that is forced, where the last one ended with the call before.
-    fn force(&mut self, node: NodeId) {
-        let (Some(forcing), Some(state)) =
-            (&self.config.forcing, self.nodes.get_mut(node as usize))
-        else {
-            return;
-        };
-        if state.info.tunable && state.info.bytes >= self.config.min_bytes {
-            state.walk(forcing, self.config.features);
-        }
     }
 
     /// The run ends while `remaining` calls of a rest are left: those that passed unseen are counted as if they were

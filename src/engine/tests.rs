@@ -1,5 +1,7 @@
 //! The engine driven by a mock clock: a program of loops whose copies cost what a table says.
 
+mod quiet;
+
 use super::*;
 use crate::tuner::Phase;
 
@@ -23,10 +25,6 @@ struct Machine {
     reach: u64,
     /// Ticks of a copy with that routine.
     cost: fn(RoutineId) -> u64,
-    /// Whether calls are tried as quiet ones first, as the hooks do.
-    quick: bool,
-    /// Calls that were quiet ones.
-    quiet: usize,
     trace: Vec<(NodeId, RoutineId)>,
 }
 
@@ -70,8 +68,6 @@ impl Machine {
             clock: Mock::default(),
             reach: 100,
             cost,
-            quick: true,
-            quiet: 0,
             trace: Vec::new(),
         }
     }
@@ -80,22 +76,6 @@ impl Machine {
         self.meet(node, bytes);
         self.engine.step(node, &mut self.clock);
         self.copy(node, bytes, work);
-    }
-
-    /// A call as the hooks handle it. Returns how many calls may pass unseen from here on.
-    fn hooked(&mut self, node: NodeId, bytes: u64, work: u64) -> usize {
-        self.meet(node, bytes);
-        let mut rest = 0;
-        if self.quick && self.engine.pass(node) {
-            self.quiet += 1;
-        } else {
-            self.engine.step(node, &mut self.clock);
-            if self.engine.rest_is_due() {
-                rest = self.engine.take_rest();
-            }
-        }
-        self.copy(node, bytes, work);
-        rest
     }
 
     fn meet(&mut self, node: NodeId, bytes: u64) {
@@ -379,113 +359,6 @@ fn nested_loops_are_tuned_apart() {
     let tuner = engine.interval(inner).unwrap().tuner.as_ref().unwrap();
     assert_eq!(tuner.classes().len(), 2);
     assert_eq!(engine.node(2).unwrap().choice, 3);
-}
-
-#[test]
-fn a_program_that_is_settled_comes_to_rest_and_wakes_for_a_new_phase() {
-    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), default_is_best);
-    let rested = |machine: &mut Machine, first: NodeId, rounds: usize| {
-        let mut unseen = 0;
-        let mut rest = 0;
-        for _ in 0..rounds {
-            for node in [first, first + 1] {
-                if rest > 0 {
-                    rest -= 1;
-                    unseen += 1;
-                } else {
-                    rest = machine.hooked(node, BYTES, 500);
-                }
-            }
-        }
-        machine.engine.count_unseen(rest);
-        unseen
-    };
-    let unseen = rested(&mut machine, 0, 40_000);
-    assert!(unseen > 60_000, "{unseen} of 80000 calls passed unseen");
-    let counted = machine.engine.node(0).unwrap().calls;
-    assert!((39_000..41_000).contains(&counted), "{counted} for 40000");
-    rested(&mut machine, 2, 40_000);
-    let interval = machine.engine.tracker().interval_of(2).unwrap();
-    let tuner = machine.engine.interval(interval).unwrap().tuner.as_ref();
-    assert_eq!(tuner.unwrap().phase(), Phase::Rejected);
-}
-
-/// Calls that pass quietly leave the same behind as if each had been followed in full.
-#[test]
-fn quiet_calls_change_nothing_but_what_they_cost() {
-    let run = |mode, cost, quick| {
-        let mut machine = Machine::new(mode, Knowledge::default(), cost);
-        machine.quick = quick;
-        // Rests are not taken: what comes after them is followed as well.
-        for round in 0..3000usize {
-            machine.hooked(0, BYTES, 500);
-            if round % 5 == 4 {
-                machine.hooked(3, 0, 300);
-            }
-            for _ in 0..3 {
-                machine.hooked(1, 64, 200);
-                machine.hooked(2, BYTES, 100);
-            }
-        }
-        let engine = &machine.engine;
-        let nodes: Vec<_> = (engine.nodes().iter())
-            .map(|node| {
-                (
-                    node.calls,
-                    node.choice,
-                    node.user_bytes,
-                    node.observed_bytes,
-                )
-            })
-            .collect();
-        let intervals: Vec<_> = (engine.tracker().live().iter())
-            .map(|&id| {
-                let interval = engine.interval(id).unwrap();
-                let executions = engine.tracker().executions(id);
-                let classes = engine.tracker().classes(id).to_vec();
-                let times = interval.times;
-                (
-                    interval.executions,
-                    executions,
-                    classes,
-                    interval.stage,
-                    times,
-                )
-            })
-            .collect();
-        let edges = engine.tracker().graph().edges().to_vec();
-        let quiet = machine.quiet;
-        (
-            format!("{nodes:?} {intervals:?} {edges:?}"),
-            machine.trace,
-            quiet,
-        )
-    };
-    for mode in [
-        Mode::Tune,
-        Mode::Replay,
-        Mode::Profile,
-        Mode::Forced,
-        Mode::Record,
-    ] {
-        for cost in [third_is_best as fn(RoutineId) -> u64, default_is_best] {
-            let (quick, full) = (run(mode, cost, true), run(mode, cost, false));
-            assert_eq!(quick.0, full.0, "{mode:?}");
-            assert_eq!(quick.1, full.1, "{mode:?}");
-            let detects = matches!(mode, Mode::Tune | Mode::Replay);
-            assert!(quick.2 > 1000 || !detects, "{mode:?}: {} quiet", quick.2);
-        }
-    }
-}
-
-#[test]
-fn a_tuned_program_gets_no_rest() {
-    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
-    for _ in 0..20_000 {
-        assert_eq!(machine.hooked(0, BYTES, 500), 0);
-        assert_eq!(machine.hooked(1, BYTES, 500), 0);
-    }
-    assert_eq!(machine.engine.node(0).unwrap().choice, 3);
 }
 
 #[test]

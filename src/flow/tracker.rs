@@ -152,8 +152,8 @@ impl Tracker {
         if self.calls + 1 >= self.due {
             return None;
         }
+        let place = self.place(node);
         let edge = self.graph.latest_mut(self.previous, node)?;
-        let place = *self.places.get(node as usize)?;
         let before = self.current;
         let goes_on = before.leads_to(place);
         let mut class = None;

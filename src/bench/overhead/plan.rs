@@ -1,0 +1,181 @@
+//! What the program is run for: its windows, the runs that open them, and whether a run has done what it should.
+
+use super::super::targets::{CALL, COPY, STEP, Target};
+use crate::state::{RankState, format::Phase, states_at};
+use std::path::Path;
+
+/// A window of the program and what is asked of it.
+pub(super) struct Window {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) target: &'static Target,
+}
+
+pub(super) const COPIES: [Window; 4] = [
+    Window {
+        name: "memcpy-small",
+        about: "memcpy of 64 bytes",
+        target: &COPY,
+    },
+    Window {
+        name: "memcpy-large",
+        about: "memcpy of 16 KiB outside MPI",
+        target: &COPY,
+    },
+    Window {
+        name: "memmove-small",
+        about: "memmove of 64 bytes",
+        target: &COPY,
+    },
+    Window {
+        name: "memmove-large",
+        about: "memmove of 16 KiB outside MPI",
+        target: &COPY,
+    },
+];
+
+pub(super) const CALLS: [Window; 4] = [
+    Window {
+        name: "sendrecv-empty",
+        about: "Sendrecv, 0 bytes",
+        target: &CALL,
+    },
+    Window {
+        name: "iprobe",
+        about: "Iprobe",
+        target: &CALL,
+    },
+    Window {
+        name: "nonblocking-empty",
+        about: "Irecv, Send, Wait, 0 bytes",
+        target: &CALL,
+    },
+    Window {
+        name: DECIDED,
+        about: "Sendrecv, 16 KiB, decided for the default",
+        target: &CALL,
+    },
+];
+
+/// The window of messages that could be tuned.
+const DECIDED: &str = "sendrecv-decided";
+
+pub(super) const STEPS: [Window; 2] = [
+    Window {
+        name: "exploration",
+        about: "Sendrecv, 16 KiB, exploring, alone in its interval",
+        target: &STEP,
+    },
+    Window {
+        name: "exploration-of-four",
+        about: "the same, four messages in the interval",
+        target: &STEP,
+    },
+];
+
+/// Size of the message that is decided about, as in the program.
+const DECIDED_BYTES: u64 = 2 * 16 * 1024;
+/// Executions in the windows that each explored interval must have been explored in, as in the program.
+const EXPLORED: u64 = 16;
+
+/// How often a run is tried.
+pub(super) const ATTEMPTS: u32 = 5;
+
+/// A run of the program.
+pub(super) struct Run {
+    pub(super) name: &'static str,
+    pub(super) windows: Vec<&'static Window>,
+    /// `None`: without copytune.
+    pub(super) environment: Option<&'static [(&'static str, &'static str)]>,
+}
+
+/// The run that records, and the one that it is compared with.
+pub(super) const DRY_RUN: &str = "dry-run";
+pub(super) const SWITCHED_OFF: &str = "switched off";
+
+pub(super) fn runs() -> [Run; 6] {
+    let names = |lists: &[&'static [Window]]| lists.iter().flat_map(|list| list.iter()).collect();
+    [
+        Run {
+            name: "without copytune",
+            windows: names(&[&COPIES, &CALLS]),
+            environment: None,
+        },
+        Run {
+            name: "tune",
+            windows: names(&[&COPIES, &CALLS]),
+            // Slower than anything under valgrind, where each repetition is emulated: the decision must be
+            // for the default.
+            environment: Some(&[("COPYTUNE_ROUTINES", "rep-movsb")]),
+        },
+        Run {
+            name: "replay",
+            windows: names(&[&CALLS]),
+            environment: Some(&[("COPYTUNE_MODE", "replay")]),
+        },
+        Run {
+            name: "exploring",
+            windows: names(&[&STEPS]),
+            environment: Some(&[]),
+        },
+        Run {
+            name: DRY_RUN,
+            windows: CALLS.iter().collect(),
+            environment: Some(&[("COPYTUNE_MODE", "dry-run")]),
+        },
+        Run {
+            name: SWITCHED_OFF,
+            windows: CALLS.iter().collect(),
+            environment: Some(&[("COPYTUNE", "0")]),
+        },
+    ]
+}
+
+/// What the program has done instead of what its windows are named for.
+pub(super) fn problem_of(dir: &Path, run: &Run) -> Result<Option<String>, String> {
+    Ok(match run.name {
+        "tune" => match phases(dir, |bytes| bytes == DECIDED_BYTES)?.as_slice() {
+            [(Phase::Rejected, _)] => None,
+            other => Some(format!(
+                "the interval that should be decided for the default is {other:?}"
+            )),
+        },
+        "exploring" => {
+            let explored = phases(dir, |_| true)?;
+            let wrong = explored
+                .iter()
+                .find(|(phase, evaluations)| *phase != Phase::Quench || *evaluations < EXPLORED);
+            match wrong {
+                Some(wrong) => Some(format!("an interval that should be exploring is {wrong:?}")),
+                None if explored.is_empty() => Some("no interval explores".to_owned()),
+                None => None,
+            }
+        }
+        _ => None,
+    })
+}
+
+/// Phase and number of explored configurations of each interval whose first message is of the size asked for.
+fn phases(dir: &Path, wanted: impl Fn(u64) -> bool) -> Result<Vec<(Phase, u64)>, String> {
+    let (states, _) =
+        states_at(dir).map_err(|error| format!("{} cannot be read: {error}", dir.display()))?;
+    let rank: Option<&RankState> = states.first().and_then(|state| state.ranks.get(&0));
+    let rank = rank.ok_or_else(|| format!("{} holds no state of the run", dir.display()))?;
+    let bytes = |interval: &crate::state::format::Interval| {
+        let first = *interval.nodes.first()?;
+        Some(rank.sites.get(first as usize)?.bytes)
+    };
+    Ok(rank
+        .intervals
+        .iter()
+        .filter(|interval| bytes(interval).is_some_and(&wanted))
+        .map(|interval| {
+            let progress = interval
+                .tuner
+                .as_ref()
+                .and_then(|tuner| tuner.pointer("/search/progress/total"));
+            let evaluations = progress.and_then(|total| total.as_u64()).unwrap_or(0);
+            (interval.phase, evaluations)
+        })
+        .collect())
+}
