@@ -242,7 +242,7 @@ impl Record {
             .map(|&node| {
                 let variable = interval.variables.iter().position(|v| v.node == node)?;
                 let tuner = interval.tuner.as_ref()?;
-                let choice = match tuner.phase() {
+                let choice = match tuner.decision() {
                     Phase::Rejected => 0,
                     _ => usize::from(*tuner.best().get(variable)?),
                 };
@@ -309,7 +309,7 @@ fn routine_name(routine: routines::RoutineId) -> String {
 
 fn phase(interval: &Interval) -> format::Phase {
     match (interval.stage, &interval.tuner) {
-        (Stage::Tuning, Some(tuner)) => plain_phase(tuner.phase()),
+        (Stage::Tuning, Some(tuner)) => plain_phase(tuner.decision()),
         (Stage::Watching | Stage::Profiled, _) => format::Phase::Baseline,
         _ => format::Phase::Rejected,
     }
@@ -381,7 +381,7 @@ fn reason(engine: &Engine, id: IntervalId, interval: &Interval) -> String {
                 share => format!("the kernel copies {share} % of its bytes"),
             }
         }
-        Stage::Tuning => match tuner.map(|tuner| tuner.phase()) {
+        Stage::Tuning => match tuner.map(Tuner::decision) {
             Some(Phase::Adopted) => String::new(),
             Some(Phase::Rejected) => match tuner.and_then(|t| t.outcome()).map(|o| o.finding) {
                 Some(Finding::Slower) => "the best found is slower than the default".into(),

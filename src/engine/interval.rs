@@ -5,6 +5,7 @@ use super::{Config, Node};
 use crate::flow::NodeId;
 use crate::routines::{CopyFn, Features, RoutineId};
 use crate::stats::Moments;
+use crate::tuner::again::Choices;
 use crate::tuner::configuration::Configuration;
 use crate::tuner::{Phase, Sample, Settings, Tuner};
 
@@ -406,8 +407,13 @@ impl Interval {
         };
         self.variables = Vec::new();
         if self.stage == Stage::Tuning {
-            let counts: Vec<u16> = variables.iter().map(|v| v.choices.len() as u16).collect();
-            self.take(variables, Tuner::new(&counts, settings));
+            let (all, first) = Config::counts(&variables);
+            let choices = Choices {
+                all: &all,
+                first: &first,
+            };
+            let tuner = Tuner::new(choices, settings);
+            self.take(variables, tuner);
             self.apply_all(nodes);
         }
         self.untimed = 0;

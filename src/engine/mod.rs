@@ -17,7 +17,7 @@ use rest::Rest;
 use crate::flow::{Ended, IntervalId, NodeId, OVERFLOW, Tracker};
 use crate::forcing::Forcing;
 use crate::recording::Recordings;
-use crate::routines::{self, DEFAULT, Features, RoutineId};
+use crate::routines::{self, DEFAULT, Features, Routine, RoutineId};
 use crate::site::{Fnv, identity_of_interval};
 use crate::tuner::{Saved, Settings};
 use hashbrown::HashMap;
@@ -95,6 +95,20 @@ impl Config {
         let mut choices = routines::usable(self.features, size);
         choices.retain(|routine| *routine == DEFAULT || !self.forbidden.contains(routine));
         choices
+    }
+
+    /// Numbers of choices of these variables, and how many of each are searched first.
+    fn counts(variables: &[Variable]) -> (Vec<u16>, Vec<u16>) {
+        let lasts = |routine: &&RoutineId| {
+            let known = routines::catalogue().get(usize::from(**routine));
+            known.is_some_and(Routine::lasts)
+        };
+        let count = |variable: &Variable| {
+            let all = variable.choices.len();
+            let last = variable.choices.iter().rev().take_while(lasts).count();
+            (all as u16, (all - last) as u16)
+        };
+        variables.iter().map(count).unzip()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The engine's intervals: as the partition changes, what earlier runs know of them, and on which variables they settle.
 
-use super::{Engine, Interval, Mode, Stage, Variable};
+use super::{Config, Engine, Interval, Mode, Stage, Variable};
 use crate::flow::IntervalId;
 use crate::routines::{self, DEFAULT};
+use crate::tuner::again::Choices;
 use crate::tuner::{Settings, Tuner};
 
 impl Engine {
@@ -74,9 +75,13 @@ impl Engine {
             );
             variables.push(Variable::new(node, choices, self.config.features));
         }
-        let counts: Vec<u16> = variables.iter().map(|v| v.choices.len() as u16).collect();
-        let tuner = known.tuner.clone().remap(&maps, &counts).ok()?;
-        let tuner = Tuner::restore(tuner, &counts, &self.settings(id)).ok()?;
+        let (all, first) = Config::counts(&variables);
+        let tuner = known.tuner.clone().remap(&maps, &all).ok()?;
+        let choices = Choices {
+            all: &all,
+            first: &first,
+        };
+        let tuner = Tuner::restore(tuner, choices, &self.settings(id)).ok()?;
         Some((variables, tuner))
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Rest {
     last: u32,
     /// What one followed call stands for: itself and the unseen ones of the last rest.
     weight: u64,
+    /// Unseen calls that no followed one stood for, because something was to be learnt before enough had come.
+    debt: u64,
     calm: bool,
 }
 
@@ -33,6 +35,7 @@ impl Default for Rest {
             length: FIRST,
             last: 0,
             weight: 1,
+            debt: 0,
             calm: false,
         }
     }
@@ -48,7 +51,10 @@ impl Rest {
     /// Something is to be learnt: no rest for a while.
     #[inline]
     pub(super) fn disturb(&mut self) {
-        *self = Self::default();
+        *self = Self {
+            debt: self.debt + u64::from(self.left) * (self.weight - 1),
+            ..Self::default()
+        };
     }
 
     /// Whether there was no disturbance for some time.
@@ -90,6 +96,7 @@ impl Rest {
             last: length,
             weight: 1 + u64::from(length / WATCH),
             calm: true,
+            debt: self.debt,
         };
         length as usize
     }
@@ -99,18 +106,19 @@ impl Rest {
         *self = Self {
             left: CALM,
             calm: true,
+            debt: self.debt,
             ..Self::default()
         };
     }
 
-    /// How many calls have passed unseen since the rest began, if `remaining` of it are left and no call was followed
-    /// after it.
+    /// How many calls have passed unseen for which no followed one stood, if `remaining` of the last rest are left.
     pub(super) fn unseen(&self, remaining: usize) -> u64 {
-        if self.left == WATCH {
+        let last = if self.left == WATCH {
             u64::from(self.last).saturating_sub(remaining as u64)
         } else {
             0
-        }
+        };
+        last + self.debt
     }
 }
 
@@ -150,6 +158,20 @@ mod tests {
         assert!(!rest.is_calm());
         assert_eq!(rest.weight(), 1);
         assert_eq!(until_rest(&mut rest), (CALM, FIRST as usize));
+    }
+
+    #[test]
+    fn a_disturbance_loses_no_call() {
+        let mut rest = Rest::default();
+        until_rest(&mut rest);
+        until_rest(&mut rest);
+        let weight = rest.weight();
+        let stood_for = (0..100).map(|_| (rest.weight(), rest.is_due()).0 - 1);
+        let stood_for: u64 = stood_for.sum();
+        rest.disturb();
+        rest.disturb();
+        assert!(weight > 1);
+        assert_eq!(stood_for + rest.unseen(0), 2 * u64::from(FIRST));
     }
 
     #[test]

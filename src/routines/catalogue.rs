@@ -42,11 +42,10 @@ const PAGES_4: usize = 32 * KIB;
 /// Bypassing the caches can only pay when the data would leave L1 anyway.
 const NT: usize = 32 * KIB;
 
-/// From here on the vector width hardly matters, because L2 and memory set the pace, while the widest vectors
-/// may lower the clock of the core.
+/// From here on the vector width hardly matters, because L2 and memory set the pace.
 const PAST_WIDTH: usize = 128 * KIB;
-/// The shapes that are tried in both greater widths at every size.
-const BOTH_WIDTHS: [&str; 2] = ["", "-2page"];
+/// The shapes that are tried in 64 bytes' width all the same.
+const ANY_WIDTH: [&str; 2] = ["", "-2page"];
 
 const BASE: Features = Features::NONE;
 const PREFETCHW: Features = Features::PREFETCHW;
@@ -210,9 +209,9 @@ pub fn find(name: &str) -> Option<RoutineId> {
         .map(|index| index as RoutineId)
 }
 
-/// The routines that are worth trying for messages of `bytes` bytes on a CPU with `features`, the default first
-/// (the source's pruning by size, section 4.5.1): those whose range of sizes fits, each shape in the width that
-/// suits the size.
+/// The routines that are worth trying for messages of `bytes` bytes on a CPU with `features`, the default first, those
+/// that slow down what follows ([`Routine::lasts`]) last (the source's pruning by size, section 4.5.1): those whose
+/// range of sizes fits, each shape in the widths that suit the size.
 pub fn usable(features: Features, bytes: usize) -> Vec<RoutineId> {
     let runs = |routine: &Routine| features.contains(routine.needs.union(routine.wants));
     let has = |width: &str, shape: &str| {
@@ -222,12 +221,10 @@ pub fn usable(features: Features, bytes: usize) -> Vec<RoutineId> {
             .any(|routine| named(routine) && runs(routine))
     };
     let outdone = |routine: &Routine| match width_and_shape(routine.name) {
-        (_, shape) if BOTH_WIDTHS.contains(&shape) && has("avx512", shape) => {
-            routine.name.starts_with("sse2")
-        }
         ("sse2", shape) => has("avx2", shape) || has("avx512", shape),
-        ("avx2", shape) => bytes < PAST_WIDTH && has("avx512", shape),
-        ("avx512", shape) => bytes >= PAST_WIDTH && has("avx2", shape),
+        ("avx512", shape) if !ANY_WIDTH.contains(&shape) => {
+            bytes >= PAST_WIDTH && has("avx2", shape)
+        }
         _ => false,
     };
     let worth = |routine: &Routine| {
@@ -237,6 +234,8 @@ pub fn usable(features: Features, bytes: usize) -> Vec<RoutineId> {
     };
     let others = CATALOGUE.iter().enumerate().skip(1);
     let chosen = others.filter(|(_, routine)| worth(routine));
+    let (last, first): (Vec<_>, Vec<_>) = chosen.partition(|(_, routine)| routine.lasts());
+    let chosen = first.into_iter().chain(last);
     std::iter::once(DEFAULT)
         .chain(chosen.map(|(index, _)| index as RoutineId))
         .collect()

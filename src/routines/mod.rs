@@ -59,9 +59,20 @@ pub struct Routine {
     copy: CopyFn,
 }
 
+/// For how long, in seconds, a routine that [`Routine::lasts`] affects what comes after it, with some margin.
+pub const LASTING: f64 = 1e-3;
+
 impl Routine {
     /// The routine's code, or `None` where a CPU with `features` cannot run it.
     pub fn function(&self, features: Features) -> Option<CopyFn> {
         features.contains(self.needs).then_some(self.copy)
+    }
+
+    /// Whether its use slows the core down for a while after it has ended: some processors lower their clock for
+    /// 64-byte vectors, and raise it again only about 0.7 ms after the last one (Intel 64 and IA-32 Architectures
+    /// Optimization Reference Manual, "Skylake Server Power Management"). A search that mixes such routines with others
+    /// cannot tell whom to blame.
+    pub fn lasts(&self) -> bool {
+        self.needs.contains(Features::AVX512)
     }
 }

@@ -228,6 +228,14 @@ impl Classes {
         over
     }
 
+    /// Mean of the default's costs over executions as they come; 0 where none is known.
+    pub fn mean_baseline(&self) -> f64 {
+        let known = || self.entries().iter().filter(|class| class.baseline > 0.0);
+        let executions: u64 = known().map(|class| class.executions).sum();
+        let costs = known().map(|class| class.executions as f64 * class.baseline);
+        costs.sum::<f64>() / executions.max(1) as f64
+    }
+
     /// Whether a class without baseline may have a few executions with the default now.
     pub fn request(&mut self, at: usize) -> bool {
         let class = &mut self.slots[at];

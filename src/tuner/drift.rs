@@ -63,6 +63,14 @@ impl Drift {
         };
     }
 
+    /// Starts again with another configuration in use.
+    pub fn begin(&mut self) {
+        *self = Self {
+            period: self.period,
+            ..Self::default()
+        };
+    }
+
     /// Whether the values are possible (for state read from disk).
     pub fn is_sound(&self) -> bool {
         let values = [self.reference, self.deviation, self.above, self.below];

@@ -2,7 +2,8 @@
 //!
 //! Executions come in blocks of one configuration; each pair of blocks has both, in random order, so that neither
 //! drift nor a pattern of the program favours one. The first execution of a block is not counted, because it meets
-//! the caches as the other configuration left them. A block counts by its median, and wild blocks are trimmed, so that
+//! the caches as the other configuration left them; where a configuration affects the machine for longer, nor are
+//! those of so long a time ([`Pace`]). A block counts by its median, and wild blocks are trimmed, so that
 //! preemption does not.
 //!
 //! The difference is looked at only a few times, and each look claims a difference only by a trimmed Welch interval of
@@ -66,6 +67,45 @@ impl Outcome {
     }
 }
 
+/// How blocks are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pace {
+    /// Executions at the beginning of a block that are not counted; at least 1.
+    pub lead: u32,
+    /// Executions whose mean counts as one; at least 1.
+    pub each: u32,
+}
+
+impl Pace {
+    /// Longest lead and mean that are believed (for state read from disk).
+    pub const MOST: u32 = 1 << 20;
+
+    /// Only the first execution meets what the other configuration left behind.
+    pub const SINGLE: Self = Self { lead: 1, each: 1 };
+
+    /// What a configuration does to the machine lasts for `executions` executions after it.
+    pub fn lasting(executions: u32) -> Self {
+        let lead = executions.clamp(1, Self::MOST);
+        Self {
+            lead,
+            each: lead.div_ceil(BLOCK as u32),
+        }
+    }
+
+    /// Executions of the longest comparison.
+    #[cfg(test)]
+    pub fn budget(self) -> u64 {
+        let block = u64::from(self.lead) + BLOCK as u64 * u64::from(self.each);
+        2 * block * MOST_PAIRS as u64
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self::SINGLE
+    }
+}
+
 /// One of the two that are compared: the medians of its blocks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Arm {
@@ -119,11 +159,16 @@ fn sample(values: &[f64]) -> ([f64; MOST_PAIRS], usize) {
 pub struct Guard {
     default: Arm,
     winner: Arm,
-    /// Relative costs of the block under way, and costs; the first of all is not stored.
+    /// Relative costs of the block under way, and costs; those of its lead are not stored.
     block: [f64; BLOCK],
     costs: [f64; BLOCK],
-    /// Executions of the block so far, the first included.
+    /// Values of the block so far, the lead counted as one.
     filled: usize,
+    #[serde(default)]
+    pace: Pace,
+    /// Executions since the latest value, and sums of their relative costs and costs.
+    #[serde(default)]
+    part: (u32, f64, f64),
     /// Whether the block under way runs the winner.
     winner_runs: bool,
     /// Whether it is the second of its pair.
@@ -132,8 +177,10 @@ pub struct Guard {
 
 impl Guard {
     /// Starts a comparison.
-    pub fn new(random: &mut Random) -> Self {
+    pub fn new(random: &mut Random, pace: Pace) -> Self {
         Self {
+            pace,
+            part: (0, 0.0, 0.0),
             default: Arm::new(),
             winner: Arm::new(),
             block: [0.0; BLOCK],
@@ -152,7 +199,13 @@ impl Guard {
 
     /// Whether the values are possible (for state read from disk).
     pub fn is_sound(&self) -> bool {
+        let (executions, relative, costs) = self.part;
+        let paces = [self.pace.lead, self.pace.each];
         self.filled <= BLOCK
+            && paces.iter().all(|pace| (1..=Pace::MOST).contains(pace))
+            && executions <= Pace::MOST
+            && relative.is_finite()
+            && costs.is_finite()
             && self
                 .block
                 .iter()
@@ -165,6 +218,20 @@ impl Guard {
     /// Takes in one execution of the configuration that was due. Returns the decision once it is made.
     #[inline]
     pub fn observe(&mut self, relative: f64, cost: f64, random: &mut Random) -> Option<Outcome> {
+        let (executions, relatives, costs) = &mut self.part;
+        *executions += 1;
+        (*relatives, *costs) = (*relatives + relative, *costs + cost);
+        let wanted = if self.filled == 0 {
+            self.pace.lead
+        } else {
+            self.pace.each
+        };
+        if *executions < wanted {
+            return None;
+        }
+        let share = 1.0 / f64::from(*executions);
+        let (relative, cost) = (*relatives * share, *costs * share);
+        self.part = (0, 0.0, 0.0);
         self.filled += 1;
         if self.filled == 1 {
             return None;
@@ -224,7 +291,7 @@ impl Guard {
             low: interval.low / scale,
             high: interval.high / scale,
         });
-        let executions = |arm: &Arm| (arm.costs.len() * BLOCK) as u64;
+        let executions = |arm: &Arm| (arm.costs.len() * BLOCK) as u64 * u64::from(self.pace.each);
         Some(Outcome {
             finding,
             gain,

@@ -8,11 +8,12 @@
 //! | baseline | the default ([`class`]) | when most executions fall into classes with a known default cost |
 //! | quench | what the strategy proposes ([`strategy`], [`quench`]) | when the strategy has settled |
 //! | guard | winner and default by turns ([`guard`]) | when a Welch interval separates them or a budget ends |
-//! | adopted, rejected | the winner, or the default | when the cost has shifted for long ([`drift`]) |
+//! | adopted, rejected | the winner, or the default | when the cost has shifted for long ([`drift`]), or another search pays ([`again`]) |
 //!
 //! After [`Tuner::new`] nothing here allocates, locks or panics.
 
 pub mod adaptive;
+pub mod again;
 pub mod class;
 pub mod configuration;
 pub mod drift;
@@ -32,6 +33,7 @@ pub mod space;
 pub mod strategy;
 pub mod tabu;
 
+use crate::tuner::again::{Again, Choices};
 use crate::tuner::class::{Class, Classes};
 use crate::tuner::configuration::Configuration;
 use crate::tuner::drift::Drift;
@@ -69,6 +71,9 @@ pub struct Settings {
     pub turn: u8,
     /// Length of such a stretch, in executions; 0: no turns, explore always.
     pub stretch: u32,
+    /// For how long a choice that is not among the first ([`again::Choices`]) may affect what comes after it, in the
+    /// unit of costs.
+    pub lasting: f64,
     /// How to explore; see [`strategy::by_name`].
     pub strategy: &'static dyn Strategy,
 }
@@ -79,6 +84,7 @@ impl Default for Settings {
             seed: 0,
             turn: 0,
             stretch: STRETCH,
+            lasting: 0.0,
             strategy: strategy::default(),
         }
     }
@@ -90,6 +96,7 @@ impl std::fmt::Debug for Settings {
             .field("seed", &self.seed)
             .field("turn", &self.turn)
             .field("stretch", &self.stretch)
+            .field("lasting", &self.lasting)
             .field("strategy", &self.strategy.name())
             .finish()
     }
@@ -122,9 +129,16 @@ pub struct Sample<'a> {
 #[derive(Debug)]
 pub struct Tuner {
     choices: Vec<u16>,
+    /// The choices that the first search has.
+    first: Vec<u16>,
     settings: Settings,
     phase: Phase,
     winner: Configuration,
+    /// What the winner is compared with: the default, or what an earlier search has found.
+    incumbent: Configuration,
+    /// The decision that stands while another search runs.
+    standing: Option<Phase>,
+    again: Again,
     search: Search,
     classes: Classes,
     guard: Option<Guard>,
@@ -142,17 +156,22 @@ pub struct Tuner {
 }
 
 impl Tuner {
-    /// `choices[i]` is the number of choices of variable i (0 counts as 1: only the default).
-    pub fn new(choices: &[u16], settings: &Settings) -> Self {
-        let choices: Vec<u16> = choices.iter().map(|&n| n.max(1)).collect();
-        let mut search = Search::new(&choices, settings.seed);
+    /// `choices` are the numbers of choices of each variable (0 counts as 1: only the default).
+    pub fn new<'a>(choices: impl Into<Choices<'a>>, settings: &Settings) -> Self {
+        let Choices { all, first } = choices.into();
+        let all: Vec<u16> = all.iter().map(|&n| n.max(1)).collect();
+        let mut search = Search::new(&all, settings.seed);
+        search.model.hold_back(first);
         settings.strategy.prepare(&mut search);
         Self {
             search,
             settings: settings.clone(),
             phase: Phase::Baseline,
-            winner: Configuration::new(choices.len()),
-            classes: Classes::new(choices.len()),
+            winner: Configuration::new(all.len()),
+            incumbent: Configuration::new(all.len()),
+            standing: None,
+            again: Again::default(),
+            classes: Classes::new(all.len()),
             guard: None,
             drift: Drift::default(),
             outcome: None,
@@ -161,7 +180,8 @@ impl Tuner {
             reguard: false,
             ticks: 0,
             owed: 0,
-            choices,
+            choices: all,
+            first: first.to_vec(),
         }
     }
 
@@ -189,14 +209,20 @@ impl Tuner {
         if self.is_undecided() {
             return 0;
         }
-        self.drift.pause()
+        let pause = self.drift.pause();
+        self.again.pass(pause);
+        pause
     }
 
     /// Whether the next execution should be timed and reported by [`Tuner::observe`]. To be asked once per execution:
     /// after the decision it counts them and picks the few samples of the drift check.
     #[inline]
     pub fn wants_sample(&mut self) -> bool {
-        self.is_undecided() || self.drift.due()
+        if self.is_undecided() {
+            return true;
+        }
+        self.again.pass(1);
+        self.drift.due()
     }
 
     /// Where it stands.
@@ -207,6 +233,9 @@ impl Tuner {
 
     /// The configuration to compare with the default, or adopted; while exploring, the best met so far.
     pub fn best(&self) -> &[u16] {
+        if self.standing.is_some() {
+            return &self.incumbent;
+        }
         match self.phase {
             Phase::Baseline | Phase::Quench if !self.reguard => {
                 &self.search.elites.best().configuration
@@ -371,11 +400,11 @@ impl Tuner {
     #[cold]
     fn decide_winner(&mut self) {
         match self.search.elites.contender(self.search.model.noise()) {
-            Some(elite) => {
+            Some(elite) if !elite.configuration.same(&self.incumbent) => {
                 self.winner.assign(&elite.configuration);
                 self.start_guard();
             }
-            None => {
+            _ => {
                 self.winner.reset();
                 self.reject_untested(Finding::NothingBetter);
             }
@@ -383,7 +412,8 @@ impl Tuner {
     }
 
     fn start_guard(&mut self) {
-        self.guard = Some(Guard::new(&mut self.search.random));
+        let pace = self.pace();
+        self.guard = Some(Guard::new(&mut self.search.random, pace));
         self.phase = Phase::Guard;
         self.run_guarded();
     }
@@ -391,7 +421,7 @@ impl Tuner {
     fn run_guarded(&mut self) {
         match &self.guard {
             Some(guard) if guard.winner_runs() => self.search.candidate.assign(&self.winner),
-            _ => self.search.candidate.reset(),
+            _ => self.search.candidate.assign(&self.incumbent),
         }
     }
 
@@ -402,7 +432,7 @@ impl Tuner {
             return;
         };
         let Some(baseline) = baseline else {
-            if !guard.winner_runs() {
+            if self.search.candidate.is_default() {
                 self.classes.add_default(class, sample.cost);
             }
             return;
@@ -419,9 +449,14 @@ impl Tuner {
     }
 
     fn settle(&mut self, outcome: Outcome) {
-        self.outcome = Some(outcome);
         self.guard = None;
         self.reguard = false;
+        let evaluations = self.search.progress.total;
+        self.again.decided(evaluations, outcome.executions);
+        let Some(outcome) = self.settle_standing(outcome) else {
+            return;
+        };
+        self.outcome = Some(outcome);
         if outcome.finding == Finding::Faster {
             self.phase = Phase::Adopted;
             self.search.candidate.assign(&self.winner);
@@ -459,6 +494,8 @@ impl Tuner {
         };
         if self.drift.observe(sample.cost / baseline) {
             self.reopen();
+        } else if self.may_improve() {
+            self.search_again();
         }
     }
 

@@ -215,11 +215,24 @@ impl Model {
         self.variables.len()
     }
 
-    /// Number of choices of a variable.
+    /// Number of choices of a variable that may be drawn.
     #[inline]
     pub fn choices(&self, variable: usize) -> u16 {
-        let choices = |variable: &Variable| variable.entries.len() as u16;
-        self.variables.get(variable).map_or(0, choices)
+        self.variables
+            .get(variable)
+            .map_or(0, |variable| variable.open)
+    }
+
+    /// Lets only the first so many choices of each variable be drawn.
+    pub fn hold_back(&mut self, first: &[u16]) {
+        for (variable, &first) in self.variables.iter_mut().zip(first) {
+            variable.hold_back(first);
+        }
+    }
+
+    /// Lets every choice be drawn.
+    pub fn let_in(&mut self) {
+        self.variables.iter_mut().for_each(Variable::let_in);
     }
 
     /// What is known of one choice.

@@ -34,9 +34,13 @@ pub(super) const NOBODY: u16 = u16::MAX;
 #[derive(Debug, Clone)]
 pub(super) struct Variable {
     pub(super) entries: Vec<Entry>,
+    /// Number of choices that may be drawn: the first so many.
+    pub(super) open: u16,
     pub(super) leaders: Leaders,
     /// Choices that were never drawn or evaluated before, in no order.
     pub(super) untried: Vec<u16>,
+    /// Those that may not be drawn yet.
+    held: Vec<u16>,
     /// Copy time of the default, relative to the interval's default cost; 0 while unknown.
     pub(super) own_default: f64,
 }
@@ -64,11 +68,27 @@ impl Variable {
             }
         }
         Self {
+            open: entries.len() as u16,
             entries,
             leaders,
             untried,
+            held: Vec::new(),
             own_default,
         }
+    }
+
+    /// Only the first so many choices may be drawn.
+    pub(super) fn hold_back(&mut self, first: u16) {
+        self.open = first.clamp(1, self.open);
+        let held = self.untried.iter().filter(|&&choice| choice >= self.open);
+        self.held = held.copied().collect();
+        self.untried.retain(|&choice| choice < self.open);
+    }
+
+    /// All choices may be drawn. Allocates nothing: there was room for them before.
+    pub(super) fn let_in(&mut self) {
+        self.open = self.entries.len() as u16;
+        self.untried.append(&mut self.held);
     }
 
     /// Restores the order after the effect of a choice has changed: mostly nothing to do.

@@ -1,5 +1,6 @@
 //! What of a tuner outlives the process, and the checks before it is believed.
 
+use crate::tuner::again::{Again, Choices};
 use crate::tuner::class::{Class, Classes};
 use crate::tuner::configuration::Configuration;
 use crate::tuner::drift::Drift;
@@ -50,6 +51,9 @@ pub struct Saved {
     #[serde(default, skip_serializing_if = "History::is_empty")]
     pub history: History,
     reguard: bool,
+    /// When to search again; a file without it has not done so.
+    #[serde(default)]
+    again: Again,
     search: SavedSearch,
     guard: Option<Guard>,
     drift: Drift,
@@ -152,18 +156,27 @@ impl Saved {
 }
 
 impl Tuner {
-    /// Everything needed to continue in another run.
+    /// Everything needed to continue in another run. A further search that is under way is not continued, but begun
+    /// again some time: what stands is what counts.
     pub fn save(&self) -> Saved {
+        let winner = match self.standing {
+            Some(_) => &self.incumbent,
+            None => &self.winner,
+        };
         Saved {
             choices: self.choices.clone(),
-            phase: self.phase,
-            winner: self.winner.clone(),
+            phase: self.decision(),
+            winner: winner.clone(),
             outcome: self.outcome,
             classes: self.classes.entries().to_vec(),
             history: self.history.clone(),
             reguard: self.reguard,
             search: self.search.save(),
-            guard: self.guard.clone(),
+            again: self.again,
+            guard: match self.standing {
+                Some(_) => None,
+                None => self.guard.clone(),
+            },
             drift: self.drift.clone(),
         }
     }
@@ -173,15 +186,27 @@ impl Tuner {
     ///
     /// # Errors
     /// Refuses what does not fit or cannot be.
-    pub fn restore(saved: Saved, choices: &[u16], settings: &Settings) -> Result<Self, SavedError> {
+    pub fn restore<'a>(
+        saved: Saved,
+        choices: impl Into<Choices<'a>>,
+        settings: &Settings,
+    ) -> Result<Self, SavedError> {
+        let Choices { all, first } = choices.into();
         saved.check()?;
-        if saved.choices != choices {
+        if saved.choices != all {
             return Err(SavedError::OtherChoices);
         }
         let mut search = Search::restore(saved.search);
+        if saved.again.searches == 0 {
+            search.model.hold_back(first);
+        }
         settings.strategy.prepare(&mut search);
         let mut tuner = Self {
-            classes: Classes::restore(&saved.classes, choices.len()),
+            classes: Classes::restore(&saved.classes, all.len()),
+            incumbent: Configuration::new(all.len()),
+            standing: None,
+            again: saved.again,
+            first: first.to_vec(),
             settings: settings.clone(),
             phase: saved.phase,
             winner: saved.winner,

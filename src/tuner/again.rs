@@ -1,0 +1,170 @@
+//! Searching again: a decision stands and is used, and when it has been used for long enough to pay for it, another
+//! search may improve on it.
+//!
+//! The first search leaves out choices whose use affects what comes after them ([`Choices::first`]): single executions
+//! with and without them, mixed, would blame all alike. The second has them too, and the comparison with what stands
+//! gives them time ([`Pace::lasting`]). Each further search starts with all that is known, so it is shorter than the
+//! first, and what it finds must beat what stands.
+
+use crate::stats::Interval;
+use crate::tuner::configuration::Configuration;
+use crate::tuner::guard::{Finding, Outcome, Pace};
+use crate::tuner::{Phase, Tuner};
+use serde::{Deserialize, Serialize};
+
+/// Searches after an adoption.
+const AFTER_ADOPTION: u8 = 2;
+/// A decision is used for at least so many times as many executions as the search for it took: a search that runs ten
+/// percent slower than what stands then costs two percent of them.
+const PATIENCE: u64 = 4;
+
+/// Numbers of choices of a tuner's variables. Choice 0 is the default.
+#[derive(Debug, Clone, Copy)]
+pub struct Choices<'a> {
+    /// All of each variable.
+    pub all: &'a [u16],
+    /// So many of them, the first ones, are searched first; the others affect the machine beyond their own execution.
+    pub first: &'a [u16],
+}
+
+impl<'a> From<&'a [u16]> for Choices<'a> {
+    fn from(all: &'a [u16]) -> Self {
+        Self { all, first: all }
+    }
+}
+
+impl<'a, const N: usize> From<&'a [u16; N]> for Choices<'a> {
+    fn from(all: &'a [u16; N]) -> Self {
+        Self::from(&all[..])
+    }
+}
+
+impl<'a> From<&'a Vec<u16>> for Choices<'a> {
+    fn from(all: &'a Vec<u16>) -> Self {
+        Self::from(&all[..])
+    }
+}
+
+/// When to search again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Again {
+    /// Searches begun after the first.
+    pub searches: u8,
+    /// Executions since the latest decision.
+    pub since: u64,
+    /// Executions that it took to search and compare.
+    pub spent: u64,
+}
+
+impl Again {
+    /// A decision has been made after so many evaluations and comparisons.
+    pub(super) fn decided(&mut self, evaluations: u32, compared: (u64, u64)) {
+        self.since = 0;
+        self.spent = u64::from(evaluations) + compared.0 + compared.1;
+    }
+
+    /// Executions have passed since the decision.
+    #[inline]
+    pub(super) fn pass(&mut self, executions: u32) {
+        self.since = self.since.saturating_add(u64::from(executions));
+    }
+
+    fn is_due(&self) -> bool {
+        self.since >= self.spent.saturating_mul(PATIENCE)
+    }
+}
+
+impl Tuner {
+    /// Where it stands, as the outside should see it: a decision stands while a further search runs.
+    pub fn decision(&self) -> Phase {
+        self.standing.unwrap_or(self.phase)
+    }
+
+    /// Whether a configuration has a choice that affects what comes after it.
+    fn lasts(&self, configuration: &Configuration) -> bool {
+        let mut pairs = configuration.iter().zip(&self.first);
+        pairs.any(|(choice, first)| choice >= first)
+    }
+
+    /// How the winner is to be compared with the incumbent.
+    pub(super) fn pace(&self) -> Pace {
+        let lasting = self.lasts(&self.winner) || self.lasts(&self.incumbent);
+        let cost = self.classes.mean_baseline();
+        if !lasting || cost <= 0.0 {
+            return Pace::SINGLE;
+        }
+        // A conversion from floating point saturates.
+        Pace::lasting((self.settings.lasting / cost).ceil() as u32)
+    }
+
+    /// Whether another search is due. To be asked now and then after a decision.
+    pub(super) fn may_improve(&self) -> bool {
+        let held_back = self.choices.iter().zip(&self.first).any(|(n, m)| m < n);
+        let most = match self.phase {
+            Phase::Adopted => AFTER_ADOPTION,
+            Phase::Rejected => u8::from(held_back),
+            _ => 0,
+        };
+        self.again.searches < most && self.again.is_due()
+    }
+
+    /// Begins another search; what was decided stands.
+    pub(super) fn search_again(&mut self) {
+        self.again.searches += 1;
+        self.again.since = 0;
+        self.standing = Some(self.phase);
+        match self.phase {
+            Phase::Adopted => self.incumbent.assign(&self.winner),
+            _ => self.incumbent.reset(),
+        }
+        self.search.model.let_in();
+        self.settings.strategy.reopen(&mut self.search);
+        self.phase = Phase::Quench;
+        self.propose();
+    }
+
+    /// A further search's comparison has ended. Returns the outcome to decide by, or `None` where what was decided
+    /// before stands.
+    pub(super) fn settle_standing(&mut self, outcome: Outcome) -> Option<Outcome> {
+        let Some(before) = self.standing.take() else {
+            return Some(outcome);
+        };
+        if outcome.finding == Finding::Faster {
+            self.drift.begin();
+            self.incumbent.reset();
+            let first = self.outcome.filter(|_| before == Phase::Adopted);
+            return Some(first.map_or(outcome, |first| chained(&first, &outcome)));
+        }
+        self.phase = before;
+        if before == Phase::Adopted {
+            self.winner.assign(&self.incumbent);
+            self.search.candidate.assign(&self.winner);
+        } else {
+            self.search.candidate.reset();
+        }
+        self.incumbent.reset();
+        None
+    }
+}
+
+/// What is gained in all by something that is faster than something that is faster than the default. Adding up both
+/// intervals' ends makes one that is too wide rather than too narrow.
+fn chained(first: &Outcome, second: &Outcome) -> Outcome {
+    let chain = |a: f64, b: f64| 1.0 - (1.0 - a) * (1.0 - b);
+    let gain = first.gain.zip(second.gain).map(|(a, b)| Interval {
+        estimate: chain(a.estimate, b.estimate),
+        low: chain(a.low, b.low),
+        high: chain(a.high, b.high),
+    });
+    let part = match gain {
+        Some(gain) => 1.0 - gain.estimate,
+        None => 1.0,
+    };
+    Outcome {
+        finding: Finding::Faster,
+        gain: gain.or(first.gain),
+        default_cost: first.default_cost,
+        tuned_cost: first.default_cost * part,
+        executions: (first.executions.0, second.executions.1),
+    }
+}
