@@ -7,6 +7,7 @@
 pub mod browser;
 pub mod compare;
 pub mod compile;
+pub mod direct;
 pub mod flowgraphs;
 pub mod job;
 

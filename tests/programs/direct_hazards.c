@@ -1,57 +1,25 @@
 /* What a program may do with memory between the sends of a buffer that was promoted: the receiver checks every byte. */
 #define _GNU_SOURCE
-#include "check.h"
+#include "direct_exchange.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, REPEATS = 8, LENGTH = 160 * PAGE, ROUNDS = 6 };
-
 extern char **environ;
-static unsigned char *in;
-static uint64_t seed = 1;
-
-/* Both ranks send `out` to each other; what arrives is checked. */
-static void swap_as_is(const unsigned char *out, size_t length, uint64_t expected) {
-    int other = 1 - check_rank;
-    MPI_Request request;
-    memset(in, 0x5a, length);
-    MPI_Irecv(in, (int)length, MPI_BYTE, other, 1, MPI_COMM_WORLD, &request);
-    MPI_Send(out, (int)length, MPI_BYTE, other, 1, MPI_COMM_WORLD);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    check_equal(in, length, expected + (uint64_t)(1 - check_rank));
-}
-
-/* Until it is promoted and read directly, with other bytes each time. */
-static void swap(unsigned char *out, size_t length) {
-    for (int i = 0; i < REPEATS; i++) {
-        seed += 2;
-        check_fill(out, length, seed + (uint64_t)check_rank);
-        swap_as_is(out, length, seed);
-    }
-}
-
 static void swap_zeroes(const unsigned char *out, size_t length) {
     for (size_t i = 0; i < length; i++) CHECK(out[i] == 0);
     memset(in, 0x5a, length);
     MPI_Sendrecv(out, (int)length, MPI_BYTE, 1 - check_rank, 1, in, (int)length, MPI_BYTE, 1 - check_rank, 1,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (size_t i = 0; i < length; i++) CHECK(in[i] == 0);
-}
-
-static unsigned char *pages(void *place, size_t length) {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | (place ? MAP_FIXED : 0);
-    unsigned char *map = mmap(place, length, PROT_READ | PROT_WRITE, flags, -1, 0);
-    CHECK(map != MAP_FAILED);
-    return map;
 }
 
 static void *at(const void *address, size_t offset) { return (unsigned char *)address + offset; }
@@ -313,6 +281,54 @@ static void forked(void) {
     free(out);
 }
 
+/* Another thread starts processes in every way, at whatever moment of the messages. */
+static volatile int over;
+static void *start_processes(void *argument) {
+    char *command[] = {"/bin/true", NULL};
+    (void)argument;
+    static volatile unsigned round; /* vfork returns twice */
+    for (; !over; round++) {
+        pid_t child = -1;
+        switch (round % 4) {
+        case 0: CHECK(posix_spawn(&child, command[0], NULL, NULL, command, environ) == 0); break;
+        case 1:
+            child = vfork();
+            if (child == 0) {
+                execv(command[0], command);
+                _exit(99);
+            }
+            break;
+        case 2:
+            child = fork();
+            if (child == 0) {
+                execv(command[0], command);
+                _exit(99);
+            }
+            break;
+        default: CHECK(WEXITSTATUS(system("exit 6")) == 6); continue;
+        }
+        await(child, 0);
+    }
+    return NULL;
+}
+
+static void spawned(void) {
+    pthread_t thread;
+    fflush(NULL);
+    CHECK(pthread_create(&thread, NULL, start_processes, NULL) == 0);
+    for (int round = 0; round < 5 * ROUNDS; round++) {
+        unsigned char *out = round % 2 ? malloc(LENGTH) : pages(NULL, LENGTH);
+        CHECK(out != NULL);
+        swap(out, LENGTH);
+        if (round % 2)
+            free(out);
+        else
+            CHECK(munmap(out, LENGTH) == 0);
+    }
+    over = 1;
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
 /* Elements with holes between them, and collective operations. */
 static void types(void) {
     MPI_Datatype vector;
@@ -385,38 +401,48 @@ static void many(void) {
     for (int i = 0; i < COUNT; i++) free(out[i]);
 }
 
-/* One rank is killed while the other has its buffers mapped and waits for it. */
+/* Microseconds from the first message to the end of rank 0. */
+static long delay;
+
+static void die(int signal) {
+    (void)signal;
+    raise(SIGKILL);
+}
+
+/* One rank is killed, at whatever moment, while the other has its buffers mapped and waits for it. */
 static void killed(void) {
     unsigned char *out = pages(NULL, LENGTH);
     swap(out, LENGTH);
-    if (check_rank == 0) raise(SIGKILL);
-    swap(out, LENGTH);
+    if (check_rank == 0) {
+        struct itimerval timer = {{0, 0}, {0, delay > 0 ? delay : 1}};
+        CHECK(signal(SIGALRM, die) != SIG_ERR);
+        CHECK(setitimer(ITIMER_REAL, &timer, NULL) == 0);
+    }
+    for (;;) {
+        swap(out, LENGTH);
+        CHECK(munmap(out, LENGTH) == 0);
+        out = pages(NULL, LENGTH);
+    }
 }
 
 /* No file may be longer than 16 MiB (see main): the arena cannot take them all. */
 static void limited(void) { many(); }
 
 int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*run)(void);
-    } ways[] = {{"kinds", kinds},           {"unmapped", unmapped}, {"freed", freed},
-                {"remapped", remapped},     {"protected", protected}, {"discarded", discarded},
-                {"covered", covered},       {"break", program_break}, {"overlapping", overlapping},
-                {"forked", forked},         {"types", types},         {"watched", watched},       {"many", many},         {"killed", killed},
-                {"limited", limited}};
+    static const struct way ways[] = {
+        {"kinds", kinds},         {"unmapped", unmapped},   {"freed", freed},       {"remapped", remapped},
+        {"protected", protected}, {"discarded", discarded}, {"covered", covered},   {"break", program_break},
+        {"overlapping", overlapping}, {"forked", forked},   {"spawned", spawned},   {"types", types},
+        {"watched", watched},     {"many", many},           {"killed", killed},     {"limited", limited}};
     CHECK(argc > 1);
     if (strcmp(argv[1], "limited") == 0) {
         struct rlimit limit = {1 << 24, 1 << 24};
         CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     }
+    if (argc > 2) delay = strtol(argv[2], NULL, 10);
     check_init(&argc, &argv);
     CHECK(check_size == 2);
     in = malloc(4 * LENGTH);
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (strcmp(ways[i].name, argv[1]) == 0) {
-            ways[i].run();
-            return check_finish();
-        }
-    CHECK(!"a known way");
+    run_way(ways, sizeof ways / sizeof *ways, argv[1]);
+    return check_finish();
 }

@@ -1,11 +1,12 @@
 /* Memory that comes, goes, moves and is sent at random: direct_random SEED STEPS. Both ranks do the same things. */
 #define _GNU_SOURCE
 #include "check.h"
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, BUFFERS = 24, LONGEST = 80 * PAGE };
+enum { PAGE = 4096, BUFFERS = 24, LONGEST = 80 * PAGE, OWN = 8 };
 
 static struct {
     unsigned char *data;
@@ -127,6 +128,28 @@ static void exchange(int b) {
     check_equal(in, length, buffers[b].seed + (uint64_t)other);
 }
 
+/* Another thread has memory of its own, which comes and goes on the same heap all the while. */
+static volatile int over;
+static void *live_beside(void *argument) {
+    unsigned char *own[OWN] = {NULL};
+    size_t lengths[OWN] = {0};
+    uint64_t random = *(const uint64_t *)argument;
+    for (uint64_t round = 0; !over; round++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        size_t i = round % OWN, length = 1 + (size_t)(random >> 33) % (20 * PAGE);
+        for (size_t j = 0; j < lengths[i]; j++) CHECK(own[i][j] == check_byte(round - OWN, j));
+        if (random >> 63)
+            own[i] = realloc(own[i], length);
+        else
+            free(own[i]), own[i] = malloc(length);
+        CHECK(own[i] != NULL);
+        lengths[i] = length;
+        check_fill(own[i], length, round);
+    }
+    for (size_t i = 0; i < OWN; i++) free(own[i]);
+    return NULL;
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 3);
     state = strtoull(argv[1], NULL, 10);
@@ -134,6 +157,9 @@ int main(int argc, char **argv) {
     check_init(&argc, &argv);
     CHECK(check_size == 2);
     in = malloc(LONGEST + PAGE);
+    pthread_t thread;
+    uint64_t start = state;
+    CHECK(pthread_create(&thread, NULL, live_beside, &start) == 0);
     for (int b = 0; b < BUFFERS; b++) make(b);
     for (long step = 0; step < steps; step++) {
         int b = (int)draw(BUFFERS);
@@ -150,6 +176,8 @@ int main(int argc, char **argv) {
             }
         }
     }
+    over = 1;
+    CHECK(pthread_join(thread, NULL) == 0);
     for (int b = 0; b < BUFFERS; b++) drop(b);
     return check_finish();
 }

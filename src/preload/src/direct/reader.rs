@@ -279,7 +279,8 @@ unsafe fn copy(
     // The first byte of a page that lies wholly in the message; if its mapping begins earlier, so much the better.
     let mut address = read.source.next_multiple_of(PAGE);
     let mut first = read.source;
-    while address < end {
+    // What is left of a page is an edge: no question is worth its system call.
+    while address.saturating_add(PAGE) <= end {
         let mapping = match range.first {
             Some(first) if CREDULOUS.load(Relaxed) => first,
             _ => peer.mappings.from(address).ok()??,

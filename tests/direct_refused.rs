@@ -1,0 +1,108 @@
+//! Direct copies where the system refuses something (tests/programs/direct_refused.c), before MPI_Init or while messages
+//! are read directly: what the program does without the shim it does with it, and receives the same bytes.
+
+mod common;
+
+use common::direct::{KERNELS, assert_clean, checksums, forced, job, read_directly};
+use common::job::Job;
+use common::{BOTH, compile};
+
+const PROGRAM: &str = "direct_refused.c";
+
+/// Whether messages are read directly although `way` is refused.
+#[derive(Clone, Copy, PartialEq)]
+enum Reads {
+    Yes,
+    No,
+    /// It depends on the system.
+    Perhaps,
+}
+
+/// `early`, `late`: see [`Reads`].
+fn refused(way: &str, early: Reads, late: Reads) {
+    for &library in BOTH {
+        let probe = Job::alone(compile::program(library, PROGRAM)).args([way, "can"]);
+        if !probe.run().status.success() {
+            println!(
+                "skipped: {way} cannot be refused here (it takes root, and a kernel that allows it)"
+            );
+            return;
+        }
+        for (when, reads) in [("early", early), ("late", late)] {
+            let job = job(library, PROGRAM, &[way, when]);
+            let bare = job.run();
+            for variables in KERNELS {
+                let name = format!("{way} refused, {when}, under {library:?} with {variables:?}");
+                let outcome = forced(&job, variables);
+                assert_eq!(
+                    bare.status.success(),
+                    outcome.status.success(),
+                    "{name}: {} without the shim, {} with it:\n{}",
+                    bare.status,
+                    outcome.status,
+                    outcome.stderr
+                );
+                if !bare.status.success() {
+                    // The MPI library itself cannot go on; it says so in its own ways.
+                    continue;
+                }
+                assert_eq!(checksums(&bare).len(), 2, "{name}");
+                assert_eq!(checksums(&bare), checksums(&outcome), "{name}");
+                assert_clean(&outcome, &name);
+                let direct = read_directly(&outcome) > 0;
+                let fits = match reads {
+                    Reads::Yes => direct,
+                    Reads::No => !direct,
+                    Reads::Perhaps => true,
+                };
+                assert!(fits, "{name}: {direct}\n{}", outcome.stderr);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_question_about_one_address() {
+    refused("query", Reads::Yes, Reads::Yes);
+}
+
+#[test]
+fn memory_files() {
+    refused("memfd", Reads::No, Reads::Yes);
+}
+
+/// As where memory is exhausted.
+#[test]
+fn room_in_a_memory_file() {
+    refused("room", Reads::No, Reads::Yes);
+}
+
+#[test]
+fn the_kernel_copy() {
+    refused("read", Reads::No, Reads::Yes);
+}
+
+#[test]
+fn exchanging_pages() {
+    refused("exchange", Reads::Yes, Reads::Yes);
+}
+
+#[test]
+fn proc() {
+    refused("proc", Reads::No, Reads::Yes);
+}
+
+#[test]
+fn ptrace() {
+    refused("trace", Reads::No, Reads::Yes);
+}
+
+#[test]
+fn address_space() {
+    refused("space", Reads::No, Reads::Perhaps);
+}
+
+#[test]
+fn descriptors() {
+    refused("files", Reads::No, Reads::Yes);
+}
