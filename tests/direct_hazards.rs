@@ -34,25 +34,28 @@ ways! {
     children_at_any_moment "spawned";
     datatypes_and_collectives "types";
     watched_by_another_thread "watched";
+    beside_whole_pages "edges";
 }
 
-/// The tests above would see it if a range were used that is no longer what it was.
+/// The tests above would see it if a range were used that is no longer what it was, or what was beside whole pages.
 #[test]
 fn a_stale_range_is_caught() {
     for &library in BOTH {
-        let outcome = forced(
-            &job(library, PROGRAM, &["unmapped"]),
-            &[("COPYTUNE_TEST_STALE", "1")],
-        );
-        assert!(
-            FOUND_WRONG
-                .iter()
-                .any(|&code| outcome.status.code() == Some(code))
-                || outcome.stderr.contains("is wrong"),
-            "{library:?}: {}\n{}",
-            outcome.status,
-            outcome.stderr
-        );
+        for way in ["unmapped", "edges"] {
+            let outcome = forced(
+                &job(library, PROGRAM, &[way]),
+                &[("COPYTUNE_TEST_STALE", "1")],
+            );
+            assert!(
+                FOUND_WRONG
+                    .iter()
+                    .any(|&code| outcome.status.code() == Some(code))
+                    || outcome.stderr.contains("is wrong"),
+                "{way} under {library:?}: {}\n{}",
+                outcome.status,
+                outcome.stderr
+            );
+        }
     }
 }
 

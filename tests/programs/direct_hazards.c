@@ -387,6 +387,56 @@ static void watched(void) {
     }
 }
 
+/* What lies beside whole pages is other after each blocking send, and then read in ways that no blocking send covers. */
+static void edges(void) {
+    int other = 1 - check_rank;
+    for (size_t length = 2 * PAGE; length <= 16 * PAGE; length = length * 2 + 77) {
+        unsigned char *room = malloc(length + 2 * PAGE);
+        unsigned char *out = room + (PAGE - (uintptr_t)room % PAGE) + 16 * (1 + length % 200);
+        MPI_Request requests[2], persistent;
+        MPI_Win window;
+        MPI_Send_init(out, (int)length, MPI_BYTE, other, 1, MPI_COMM_WORLD, &persistent);
+        MPI_Win_create(out, (MPI_Aint)length, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+        for (int i = 0; i < 12 * REPEATS; i++) {
+            swap_once(out, length);
+            seed += 2;
+            check_fill(out, length, seed + (uint64_t)check_rank);
+            memset(in, 0x5a, length);
+            switch (i % 6) {
+            case 0:
+            case 1:
+                MPI_Irecv(in, (int)length, MPI_BYTE, other, 1, MPI_COMM_WORLD, &requests[0]);
+                if (i % 6 == 0)
+                    MPI_Isend(out, (int)length, MPI_BYTE, other, 1, MPI_COMM_WORLD, &requests[1]);
+                else
+                    MPI_Start(&persistent), requests[1] = persistent;
+                MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+                break;
+            case 2:
+                MPI_Win_fence(0, window);
+                MPI_Get(in, (int)length, MPI_BYTE, other, 0, (int)length, MPI_BYTE, window);
+                MPI_Win_fence(0, window);
+                break;
+            case 3:
+                memcpy(in, out, length);
+                MPI_Sendrecv_replace(in, (int)length, MPI_BYTE, other, 1, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                break;
+            case 4:
+                MPI_Sendrecv_replace(out, (int)length, MPI_BYTE, other, 1, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                memcpy(in, out, length);
+                break;
+            default:
+                MPI_Bcast(check_rank == 0 ? out : in, (int)length, MPI_BYTE, 0, MPI_COMM_WORLD);
+                if (check_rank == 0) check_fill(in, length, seed + 1);
+            }
+            check_equal(in, length, seed + (uint64_t)other);
+        }
+        MPI_Request_free(&persistent);
+        MPI_Win_free(&window);
+        free(room);
+    }
+}
+
 /* A thousand promoted buffers at a time. */
 static void many(void) {
     enum { COUNT = 1000, SMALL = 4 * PAGE };
@@ -433,7 +483,7 @@ int main(int argc, char **argv) {
         {"kinds", kinds},         {"unmapped", unmapped},   {"freed", freed},       {"remapped", remapped},
         {"protected", protected}, {"discarded", discarded}, {"covered", covered},   {"break", program_break},
         {"overlapping", overlapping}, {"forked", forked},   {"spawned", spawned},   {"types", types},
-        {"watched", watched},     {"many", many},           {"killed", killed},     {"limited", limited}};
+        {"watched", watched},     {"edges", edges},     {"many", many},           {"killed", killed},     {"limited", limited}};
     CHECK(argc > 1);
     if (strcmp(argv[1], "limited") == 0) {
         struct rlimit limit = {1 << 24, 1 << 24};

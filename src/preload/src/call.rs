@@ -16,12 +16,12 @@ pub extern "C" fn enter(slot: &'static Slot, arguments: Arguments) -> Entered {
         && life::is_plain()
         // SAFETY: null or this thread's own session, see `session_of`.
         && let Some(session) = unsafe { thread.session.as_mut() }
-        && session.pass(slot, arguments)
+        && let Some(after) = session.pass(slot, arguments)
     {
         take(thread, arguments);
         return Entered {
             next: slot.next(),
-            after: After::Reset,
+            after,
         };
     }
     enter_fully(thread, slot, arguments)
@@ -125,6 +125,7 @@ fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
         Role::Abort => {}
         _ => {
             if let Some(session) = session_of(thread) {
+                session.hide();
                 life::guarded(|| session.leave(slot, arguments));
             }
         }

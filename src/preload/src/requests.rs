@@ -72,7 +72,7 @@ impl Session {
             if let Some((span, bytes)) = session.ranges.sends(request)
                 && direct::is_asked()
             {
-                direct::sending(span.start, span.end, bytes);
+                direct::sending(span.start, span.end, bytes, false);
             }
             session.ranges.activate(request, owner)
         });

@@ -38,6 +38,8 @@ pub struct Session {
     pub(super) present: Present,
     /// Whether UCX's copies were closed because nothing is to be learnt.
     dozed: bool,
+    /// Shows the ends of what the present call sends.
+    shown: Option<&'static direct::Slot>,
     /// Whether a living thread has it.
     pub owned: AtomicBool,
     /// Whether the owner thread is inside `enter` or `leave`.
@@ -77,35 +79,65 @@ impl Session {
                 chain: 0,
             },
             dozed: false,
+            shown: None,
             owned: AtomicBool::new(true),
             busy: AtomicBool::new(false),
         }
     }
 
     /// Before a call: all that there is to do for one that was foreseen and in which nothing is to be learnt or changed.
-    /// False, and nothing done, for any other. For use while [`life::is_plain`].
+    /// Returns what is to follow; `None`, and nothing done, for any other. For use while [`life::is_plain`].
     #[inline(always)]
-    pub fn pass(&mut self, slot: &'static Slot, arguments: Arguments) -> bool {
-        !self.engine.is_timing()
-            && self.ranges.is_empty()
-            && match self.forecast.check(slot, arguments, &self.datatypes) {
-                Some(foreseen) if self.engine.pass(foreseen.node) => {
-                    self.forecast.comes_true(foreseen);
-                    if foreseen.sends && direct::is_asked() {
-                        self.announce(slot, arguments, foreseen.site);
-                    }
-                    true
+    pub fn pass(&mut self, slot: &'static Slot, arguments: Arguments) -> Option<After> {
+        if self.engine.is_timing() || !self.ranges.is_empty() {
+            return None;
+        }
+        match self.forecast.check(slot, arguments, &self.datatypes) {
+            Some(foreseen) if self.engine.pass(foreseen.node) => {
+                self.forecast.comes_true(foreseen);
+                if foreseen.sends && direct::is_asked() {
+                    return Some(self.announce(slot, arguments, foreseen.site));
                 }
-                _ => false,
+                Some(After::Reset)
             }
+            _ => None,
+        }
     }
 
-    /// A buffer is sent that receivers may want to read directly.
-    #[cold]
-    fn announce(&self, slot: &Slot, arguments: Arguments, site: u32) {
-        if let Some(site) = self.forecast.site(site) {
-            let span = spans(slot, arguments, site.reach).send;
-            life::guarded(|| direct::sending(span.start, span.end, site.sent));
+    /// A buffer is sent that receivers may want to read directly, or do.
+    #[inline(never)]
+    fn announce(&mut self, slot: &Slot, arguments: Arguments, site: u32) -> After {
+        let Some(site) = self.forecast.site(site) else {
+            return After::Reset;
+        };
+        let (spans, sent) = (spans(slot, arguments, site.reach), site.sent);
+        match life::guarded(|| self.send_directly(slot, spans, sent)) {
+            Some(true) => After::Work,
+            _ => After::Reset,
+        }
+    }
+
+    /// Lets the buffer of a send be promoted, or its ends be shown: true if they are, until [`Session::hide`].
+    fn send_directly(&mut self, slot: &Slot, Spans { send, receive }: Spans, sent: u64) -> bool {
+        self.hide();
+        // What is received into the same memory changes it before the call returns.
+        let blocking =
+            matches!(
+                slot.call.role,
+                Role::Transfer {
+                    completion: Completion::Blocking,
+                    ..
+                }
+            ) && (receive.is_empty() || receive.end <= send.start || send.end <= receive.start);
+        self.shown = direct::sending(send.start, send.end, sent, blocking);
+        self.shown.is_some()
+    }
+
+    /// The call that sent it returns: nobody may read what is shown any more.
+    #[inline]
+    pub fn hide(&mut self) {
+        if let Some(shown) = self.shown.take() {
+            shown.hide();
         }
     }
 
@@ -141,8 +173,8 @@ impl Session {
             life::look_around();
             self.dozed = true;
         }
-        // Where that is forced, reads are made directly in calls that are seen.
-        if rest > 0 && (direct::is_forced() || ucx::is_open()) {
+        // Where that is forced, reads are made directly in calls that are seen, and so are the ends of messages shown.
+        if rest > 0 && (direct::is_forced() || direct::has_edges() || ucx::is_open()) {
             self.engine.refuse_rest();
             return 0;
         }
@@ -280,8 +312,8 @@ impl Session {
                 };
                 let (bytes, sent) = (site.bytes, site.sent);
                 let spans = spans(slot, arguments, site.reach);
-                if sent > 0 && direct::is_asked() {
-                    direct::sending(spans.send.start, spans.send.end, sent);
+                if sent > 0 && direct::is_asked() && self.send_directly(slot, spans, sent) {
+                    after = After::Work;
                 }
                 let (persistent, follows) = match completion {
                     Completion::Blocking => (false, false),

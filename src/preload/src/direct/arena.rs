@@ -1,10 +1,11 @@
-//! The arena: one memfd per process. Its first page holds words for peers, the rest promoted pages.
+//! The arena: one memfd per process. Its first page holds words for peers, then come the ends of messages (see `edges`),
+//! from 2 MiB on promoted pages.
 //!
 //! It cannot shrink, so no peer that has it mapped can be hurt; it disappears with the last process that has it open or
 //! mapped; and it can be opened through /proc/PID/fd by those alone who may trace the process (proc_pid_fd(5)).
 
-use super::PAGE;
 use super::mappings::File;
+use super::{PAGE, edges};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 use std::sync::OnceLock;
@@ -12,7 +13,7 @@ use std::sync::OnceLock;
 /// The name of the memfd, as its link in /proc/PID/fd ends.
 pub const LINK: &[u8] = b"/memfd:copytune-arena (deleted)";
 /// What the first page begins with: the project's name and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x01");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x02");
 /// Where promoted pages begin: 2 MiB, so that huge pages can lie at congruent addresses.
 pub const FIRST: u64 = 2 << 20;
 /// Requests that are kept until the owner looks.
@@ -30,6 +31,8 @@ pub struct Words {
     pub cookie_address: AtomicU64,
     /// Promotions so far: while it stands still, a range that was not promoted still is not.
     pub generation: AtomicU64,
+    /// Slots for the ends of messages (see `edges`) that peers may look at.
+    pub edges: AtomicU64,
     /// Requests so far.
     pub asked: AtomicU64,
     /// Bytes that a forked child has made its own; all bits set when it has finished.
@@ -126,7 +129,7 @@ pub fn create() -> Result<(), &'static str> {
         return Err("memfd_create is not possible");
     }
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-    // SAFETY: the descriptor is open and this function's own; the mapping is new memory of one page.
+    // SAFETY: the descriptor is open and this function's own; the mapping is new memory.
     let words = unsafe {
         let sized = libc::ftruncate(descriptor, capacity as i64) == 0
             && libc::fcntl(descriptor, libc::F_ADD_SEALS, seals) == 0
@@ -134,7 +137,7 @@ pub fn create() -> Result<(), &'static str> {
         if sized {
             map(
                 core::ptr::null_mut(),
-                PAGE,
+                FIRST as usize,
                 libc::PROT_READ | libc::PROT_WRITE,
                 0,
                 descriptor,
@@ -205,6 +208,14 @@ impl Arena {
     pub fn words(&self) -> &'static Words {
         // SAFETY: set by `create` to a page that stays mapped for ever, and holds atomics only.
         unsafe { &*self.words.load(Ordering::Relaxed) }
+    }
+
+    /// Slot `number` for the ends of a message.
+    #[inline]
+    pub fn edge(&self, number: usize) -> Option<&'static edges::Slot> {
+        let words: *const u8 = self.words.load(Ordering::Relaxed).cast();
+        // SAFETY: as for `words`: everything before the promoted pages stays mapped; aligned to cache lines.
+        (number < edges::MOST).then(|| unsafe { &*words.add(edges::offset(number)).cast() })
     }
 
     /// The descriptor; `None` when the program has closed it, whatever it has opened since.

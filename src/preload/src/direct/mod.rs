@@ -6,6 +6,7 @@
 //! | arena | the file of a process: words for its peers, promoted pages |
 //! | mappings | what the kernel says about an address space |
 //! | promotion | the sender: moves hot buffers into its arena |
+//! | edges | the sender shows what lies beside whole pages |
 //! | plain | which memory may be moved |
 //! | peer, reader | the receiver: which reads recur, and the copy |
 //! | fork, discard, bindings | what the program must not notice: fork, madvise, mremap |
@@ -13,6 +14,7 @@
 mod arena;
 mod bindings;
 mod discard;
+mod edges;
 mod fork;
 mod mappings;
 mod peer;
@@ -20,7 +22,8 @@ mod plain;
 mod promotion;
 mod reader;
 
-pub use promotion::{is_asked, sending};
+pub use edges::Slot;
+pub use promotion::{has_edges, is_asked, sending};
 pub use reader::{Kernel, Outcome, Read, Reader};
 
 use crate::log::{self, Level};
@@ -36,7 +39,7 @@ static ON: AtomicBool = AtomicBool::new(false);
 static FORCED: AtomicBool = AtomicBool::new(false);
 /// Whether sites may get routines that they have not yet.
 static EXPLORES: AtomicBool = AtomicBool::new(false);
-/// Test only: the receiver believes the first answer for ever.
+/// Test only: the receiver believes the first answer for ever, and what a slot shows is never hidden.
 static CREDULOUS: AtomicBool = AtomicBool::new(false);
 
 /// Why this process takes no part in direct copies, for the report.

@@ -2,6 +2,7 @@
 
 use super::PAGE;
 use super::arena::{self, FIRST, LINK, Words};
+use super::edges;
 use super::mappings::{File, Mappings};
 use super::reader::Kernel;
 use core::ffi::c_void;
@@ -24,9 +25,14 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Finds and maps the arena of `process`; `None` where there is none, or it is not surely that process's own.
-    pub fn open(process: pid_t, kernel: Kernel) -> Option<Self> {
-        let mappings = Mappings::of(process)?;
+    /// Finds and maps the arena of `process`; else why that cannot be done, or it is not surely that process's own.
+    pub fn open(process: pid_t, kernel: Kernel) -> Result<Self, &'static str> {
+        let mappings =
+            Mappings::of(process).ok_or("/proc/PID/maps of another rank cannot be read")?;
+        Self::map(process, mappings, kernel).ok_or("another rank has no arena that can be mapped")
+    }
+
+    fn map(process: pid_t, mappings: Mappings, kernel: Kernel) -> Option<Self> {
         let link = std::fs::read_dir(format!("/proc/{process}/fd"))
             .ok()?
             .flatten()
@@ -86,6 +92,17 @@ impl Peer {
         (offset >= FIRST && end <= self.capacity)
             // SAFETY: inside the mapping.
             .then(|| unsafe { self.body.cast::<u8>().add(offset as usize).cast_const() })
+    }
+
+    /// Slot `number` for the ends of a message; only such as have memory.
+    #[inline]
+    pub fn edge(&self, number: usize) -> Option<&edges::Slot> {
+        use core::sync::atomic::Ordering::Acquire;
+        let used = self.words().edges.load(Acquire).min(edges::MOST as u64);
+        // SAFETY: inside the mapping, which is longer than the part before promoted pages (`open`); aligned to cache
+        // lines; atomics only, for which any content is valid.
+        ((number as u64) < used)
+            .then(|| unsafe { &*self.body.cast::<u8>().add(edges::offset(number)).cast() })
     }
 
     /// Whether the process that the kernel copy reaches by this id has the arena's cookie in its own memory, and lets it be read.

@@ -80,19 +80,23 @@ fn is_harmless(major: u32) -> bool {
     matches!(major, 1 | 3 | 4 | 5 | 136..=143)
 }
 
-/// Whether this process has a device open that may have registered memory with it (network cards, accelerators), or an
-/// io_uring, whose buffers may be registered too; or nothing can be known about that.
-pub fn devices_are_open() -> bool {
+/// Whether this process surely has no device open that may have registered memory with it (network cards, accelerators),
+/// nor an io_uring, whose buffers may be registered too; else why not.
+pub fn no_device_is_open() -> Result<(), &'static str> {
     use std::os::unix::fs::MetadataExt;
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
-        return true;
+        return Err("/proc/self/fd does not tell which devices are open");
     };
-    open.flatten().any(|entry| {
+    for entry in open.flatten() {
         let path = entry.path();
         let ring = std::fs::read_link(&path)
             .is_ok_and(|link| link.to_string_lossy().contains("[io_uring]"));
-        ring || std::fs::metadata(&path).is_ok_and(|data| {
+        let device = std::fs::metadata(&path).is_ok_and(|data| {
             data.file_type().is_char_device() && !is_harmless(libc::major(data.rdev()))
-        })
-    })
+        });
+        if ring || device {
+            return Err("a device that this process has open may hold its memory");
+        }
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 //! program no longer maps.
 
 use super::arena::{self, Arena, FIRST, Words};
+use super::edges::{Edges, Slot as Edge};
 use super::mappings::Mappings;
 use super::{PAGE, is_on, plain};
 use crate::log::{self, Level};
@@ -23,6 +24,8 @@ static SEEN: AtomicU64 = AtomicU64::new(0);
 /// Whether some of them wait.
 static WAITING: AtomicBool = AtomicBool::new(false);
 static SENDS: AtomicU32 = AtomicU32::new(0);
+/// Whether messages have slots for their ends.
+static EDGES: AtomicBool = AtomicBool::new(false);
 /// What was promoted lies between these addresses; empty: nothing was.
 static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
@@ -34,6 +37,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     next: FIRST,
     hand: 0,
     held_by_device: false,
+    edges: Edges::new(),
 });
 
 struct Owner {
@@ -47,6 +51,7 @@ struct Owner {
     hand: usize,
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
+    edges: Edges,
 }
 
 struct Wanted {
@@ -83,20 +88,39 @@ pub fn is_asked() -> bool {
     SENDS.store(sends, Relaxed);
     arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
         || WAITING.load(Relaxed)
+        || EDGES.load(Relaxed)
         || (sends.is_multiple_of(SPARSE) && HIGH.load(Relaxed) != 0)
 }
 
+/// Whether messages have slots for their ends, which are shown in sends that are seen alone.
+#[inline]
+pub fn has_edges() -> bool {
+    EDGES.load(Relaxed)
+}
+
 /// A send of `bytes` bytes in `[start, end)` begins: until it ends, the program leaves them alone (MPI 4.0, 3.4 and 3.7.2).
-#[cold]
-pub fn sending(start: usize, end: usize, bytes: u64) {
+/// `blocking`: it ends when the call returns. Then a slot may show the ends of the message, which is to be hidden at the
+/// return.
+pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Edge> {
     if end.wrapping_sub(start) < PAGE {
-        return;
+        return None;
     }
+    let arena = arena::own()?;
     // Another thread that is at it will do.
-    if let (Some(arena), Ok(mut owner)) = (arena::own(), OWNER.try_lock()) {
-        let contiguous = bytes == (end - start) as u64;
-        owner.serve(arena, start, end, contiguous, SENDS.load(Relaxed));
+    let mut owner = OWNER.try_lock().ok()?;
+    let contiguous = bytes == (end - start) as u64;
+    let sends = SENDS.load(Relaxed);
+    if arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
+        || WAITING.load(Relaxed)
+        || sends.is_multiple_of(SPARSE)
+    {
+        owner.serve(arena, start, end, contiguous, sends);
     }
+    if !(blocking && contiguous && has_edges()) {
+        return None;
+    }
+    // SAFETY: the program sends it.
+    unsafe { owner.edges.show(arena, start, end - start) }
 }
 
 impl Owner {
@@ -117,7 +141,7 @@ impl Owner {
         self.wanted.retain(|wanted| wanted.chances > 0);
         WAITING.store(!self.wanted.is_empty(), Relaxed);
         if hit && contiguous {
-            self.promote(arena, start.next_multiple_of(PAGE), end & !(PAGE - 1));
+            self.promote(arena, start, end);
         }
     }
 
@@ -141,15 +165,17 @@ impl Owner {
         SEEN.store(asked, Relaxed);
     }
 
-    /// Moves the whole pages of `[start, end)` that may be moved.
+    /// Moves the whole pages of the message `[start, end)` that may be moved.
     fn promote(&mut self, arena: &Arena, start: usize, end: usize) {
+        let message = (start, end - start);
+        let (start, end) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
         if start >= end || self.held_by_device {
             return;
         }
         // A device may have been opened since the last time: looking costs little beside a promotion.
-        if plain::devices_are_open() {
+        if let Err(reason) = plain::no_device_is_open() {
             self.held_by_device = true;
-            super::explain("a device that this process has open may hold its memory");
+            super::explain(reason);
             return;
         }
         super::bindings::set();
@@ -162,6 +188,8 @@ impl Owner {
                 );
             }
         }
+        self.edges.add(arena, message.0, message.1);
+        EDGES.store(self.edges.are_used(), Relaxed);
         arena
             .words()
             .generation
@@ -173,11 +201,6 @@ impl Owner {
         let descriptor = arena.descriptor()?;
         let bytes = area.end - area.start;
         let offset = self.allocate(arena, area.start, bytes as u64)?;
-        // SAFETY: the arena's own descriptor, a range inside the file that nothing uses.
-        if unsafe { libc::fallocate(descriptor, 0, offset as i64, bytes as i64) } != 0 {
-            self.free.push((offset, bytes as u64));
-            return None;
-        }
         LOW.fetch_min(area.start, Relaxed);
         HIGH.fetch_max(area.end, Relaxed);
         let mut done = 0;
@@ -190,14 +213,17 @@ impl Owner {
             }
             done += length;
         }
+        if done < bytes {
+            super::explain("no memory is to be had for promoted buffers");
+            self.give_back(descriptor, offset + done as u64, (bytes - done) as u64);
+        }
         if done == 0 {
-            self.give_back(descriptor, offset, bytes as u64);
             return None;
         }
         self.slots.push(Slot {
             start: area.start,
             offset,
-            bytes: bytes as u64,
+            bytes: done as u64,
         });
         const HUGE: usize = FIRST as usize;
         let (first, last) = (
@@ -293,6 +319,14 @@ impl Owner {
         for slot in gone {
             self.give_back(descriptor, slot.offset, slot.bytes);
         }
+        let slots = &self.slots;
+        self.edges.retain(arena, |start, bytes| {
+            let end = start + bytes;
+            slots
+                .iter()
+                .any(|slot| slot.start < end && start < slot.start + slot.bytes as usize)
+        });
+        EDGES.store(self.edges.are_used(), Relaxed);
     }
 
     fn give_back(&mut self, descriptor: i32, offset: u64, bytes: u64) {
@@ -319,6 +353,11 @@ impl Owner {
 unsafe fn move_chunk(start: usize, bytes: usize, descriptor: i32, offset: u64) -> bool {
     const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
     let place = start as *mut c_void;
+    // Chunk by chunk: the memory that one needs is free again before the next one needs it.
+    // SAFETY: the arena's own descriptor, a range inside the file that nothing uses.
+    if unsafe { libc::fallocate(descriptor, 0, offset as i64, bytes as i64) } != 0 {
+        return false;
+    }
     // SAFETY: new memory over an unused range of the arena.
     let Some(window) =
         (unsafe { arena::map(core::ptr::null_mut(), bytes, BOTH, 0, descriptor, offset) })

@@ -55,6 +55,8 @@ struct Range {
     direct: bool,
     /// The owner's generation at the last look.
     generation: u64,
+    /// The slot that showed its ends last, plus one.
+    edge: u16,
     /// Test only: the first answer.
     first: Option<Mapping>,
 }
@@ -123,7 +125,10 @@ impl Reader {
         }
         // SAFETY: as the caller promises.
         let done = unsafe { copy(peer, range, read, kernel, routine) };
-        range.generation = generation;
+        if range.generation != generation {
+            range.generation = generation;
+            range.edge = slot_of(peer, read);
+        }
         if done.is_none() && !peer.mappings.are_there() {
             if let Some(known) = self.peers.get_mut(index) {
                 *known = Known {
@@ -164,7 +169,10 @@ impl Reader {
         known.reads = known.reads.saturating_add(1);
         if known.peer.is_none() {
             if known.reads == FEW {
-                known.peer = Peer::open(read.process, kernel);
+                match Peer::open(read.process, kernel) {
+                    Ok(peer) => known.peer = Some(peer),
+                    Err(reason) => super::explain(reason),
+                }
             }
             if known.peer.is_none() {
                 return;
@@ -175,7 +183,7 @@ impl Reader {
         };
         let whole = ((read.source + read.bytes) & !(PAGE - 1))
             .saturating_sub(read.source.next_multiple_of(PAGE));
-        if whole * 4 < read.bytes * 3
+        if whole * 2 < read.bytes
             || (read.bytes < LEAST_WITHOUT_QUERY && !peer.mappings.are_quick())
         {
             return;
@@ -314,8 +322,15 @@ unsafe fn copy(
         return Some(());
     };
     if head + tail > 0 {
-        // SAFETY: parts of the ranges that the caller answers for.
-        unsafe { edges(read, head, tail, kernel)? };
+        let shown = usize::from(range.edge)
+            .checked_sub(1)
+            .and_then(|number| peer.edge(number))
+            // SAFETY: a slot of the peer's arena; the target has room for the message, as the caller promises.
+            .is_some_and(|slot| unsafe { slot.read(read.target, read.source, read.bytes) });
+        if !shown {
+            // SAFETY: parts of the ranges that the caller answers for.
+            unsafe { edges(read, head, tail, kernel)? };
+        }
     }
     for piece in pieces.iter().take(count) {
         // SAFETY: the piece lies in the peer's mapping (Peer::at) and in the target, which is memory of this process
@@ -324,6 +339,15 @@ unsafe fn copy(
     }
     super::count(read.bytes);
     Some(())
+}
+
+/// The slot, plus one, that the owner has for the message; 0: none.
+#[cold]
+fn slot_of(peer: &Peer, read: &Read) -> u16 {
+    (0..)
+        .map_while(|number| peer.edge(number))
+        .position(|slot| slot.is_of(read.source, read.bytes))
+        .map_or(0, |number| number as u16 + 1)
 }
 
 /// Has the kernel copy the first `head` and the last `tail` bytes.
