@@ -386,6 +386,10 @@ fn reason(engine: &Engine, id: IntervalId, interval: &Interval) -> String {
             Some(Phase::Rejected) => match tuner.and_then(|t| t.outcome()).map(|o| o.finding) {
                 Some(Finding::Slower) => "the best found is slower than the default".into(),
                 Some(Finding::NothingBetter) => "nothing found that seemed faster".into(),
+                Some(Finding::NotInUse) => {
+                    "faster by itself, but not the program that used it: its messages are short"
+                        .into()
+                }
                 Some(Finding::NothingToChoose) => "no routine to choose from".into(),
                 Some(Finding::NoDifference) | Some(Finding::Faster) | None => {
                     "not shown to be faster than the default".into()

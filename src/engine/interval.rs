@@ -303,6 +303,16 @@ impl Interval {
         changed
     }
 
+    /// What was adopted is taken back.
+    #[cold]
+    pub(super) fn revoke(&mut self, nodes: &mut [Node]) {
+        if let Some(tuner) = &mut self.tuner {
+            tuner.revoke();
+        }
+        self.apply(nodes);
+        self.new_phase(nodes);
+    }
+
     #[cold]
     fn new_phase(&mut self, nodes: &mut [Node]) {
         self.untimed = 0;

@@ -8,11 +8,13 @@ mod node;
 mod partition;
 mod recorded;
 mod rest;
+mod trial;
 
 use interval::Timing;
 pub use interval::{Interval, Stage, Variable};
 pub use node::{Node, NodeInfo};
 use rest::Rest;
+use trial::Trial;
 
 use crate::flow::{Ended, IntervalId, NodeId, OVERFLOW, Tracker};
 use crate::forcing::Forcing;
@@ -150,6 +152,7 @@ pub struct Engine {
     /// When the present execution began, if it is timed.
     started: Option<u64>,
     rest: Rest,
+    trial: Trial,
     /// Whether there is anything in the next two.
     news: bool,
     notice: Option<Notice>,
@@ -168,6 +171,7 @@ impl Engine {
             intervals: Vec::new(),
             live: Vec::new(),
             watch: Watch::new(config.mode),
+            trial: Trial::new(config.tuner.seed),
             detects: !matches!(config.mode, Mode::Record | Mode::Forced),
             config,
             started: None,
@@ -336,15 +340,19 @@ impl Engine {
     /// How many calls may pass unseen from here on: none while anything is to be learnt or any routine but the default
     /// is in use, else ever more.
     #[cold]
-    pub fn take_rest(&mut self) -> usize {
+    pub fn take_rest(&mut self, clock: &mut impl Clock) -> usize {
         let idle = match self.config.mode {
             Mode::Tune | Mode::Replay => true,
             Mode::Profile | Mode::Forced | Mode::Record => false,
         };
-        if !idle || self.nodes.iter().any(|node| node.routine.is_some()) {
+        if !idle {
             self.rest.disturb();
             return 0;
         }
+        if self.nodes.iter().any(|node| node.routine.is_some()) {
+            return self.try_out(clock);
+        }
+        self.trial.abandon();
         let rest = self.rest.begin();
         if rest > 0 {
             // What comes after it follows nothing.
@@ -355,13 +363,14 @@ impl Engine {
 
     /// The rest that was offered is not taken.
     pub fn refuse_rest(&mut self) {
+        self.trial.abandon();
         self.rest.refuse();
     }
 
     /// Whether nothing is being learnt, and no routine but the default is in use.
     #[inline]
     pub fn is_calm(&self) -> bool {
-        self.rest.is_calm()
+        self.rest.is_calm() && !self.trial.needs_routines()
     }
 
     /// A node's state, for the hooks.

@@ -101,6 +101,22 @@ impl Rest {
         length as usize
     }
 
+    /// Undisturbed so far; so many calls are to be followed next.
+    pub(super) fn expect(&mut self, calls: u32) {
+        *self = Self {
+            left: calls,
+            calm: true,
+            debt: self.debt,
+            ..Self::default()
+        };
+    }
+
+    /// Undisturbed so far; so many calls pass unseen next, then one is followed.
+    pub(super) fn leave_out(&mut self, calls: u32) {
+        self.expect(1);
+        self.debt += u64::from(calls);
+    }
+
     /// The rest that has just begun is not taken.
     pub(super) fn refuse(&mut self) {
         *self = Self {
@@ -113,12 +129,8 @@ impl Rest {
 
     /// How many calls have passed unseen for which no followed one stood, if `remaining` of the last rest are left.
     pub(super) fn unseen(&self, remaining: usize) -> u64 {
-        let last = if self.left == WATCH {
-            u64::from(self.last).saturating_sub(remaining as u64)
-        } else {
-            0
-        };
-        last + self.debt
+        let last = if self.left == WATCH { self.last } else { 0 };
+        (u64::from(last) + self.debt).saturating_sub(remaining as u64)
     }
 }
 

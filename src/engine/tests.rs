@@ -1,9 +1,11 @@
 //! The engine driven by a mock clock: a program of loops whose copies cost what a table says.
 
 mod quiet;
+mod trial;
 
 use super::*;
-use crate::tuner::Phase;
+use crate::tuner::guard::Finding;
+use crate::tuner::{Phase, Tuner};
 
 /// A clock that tests set.
 #[derive(Debug, Default)]

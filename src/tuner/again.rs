@@ -80,6 +80,28 @@ impl Tuner {
         self.standing.unwrap_or(self.phase)
     }
 
+    /// Whether what was adopted has been found to pay in the program as a whole.
+    pub fn is_confirmed(&self) -> bool {
+        self.confirmed
+    }
+
+    /// What was adopted pays in the program as a whole.
+    pub fn confirm(&mut self) {
+        self.confirmed = true;
+    }
+
+    /// What was adopted does not pay in the program as a whole: the default is used again.
+    pub fn revoke(&mut self) {
+        if self.phase == Phase::Adopted {
+            self.phase = Phase::Rejected;
+            self.search.candidate.reset();
+            self.drift.begin();
+            if let Some(outcome) = &mut self.outcome {
+                outcome.finding = Finding::NotInUse;
+            }
+        }
+    }
+
     /// Whether a configuration has a choice that affects what comes after it.
     fn lasts(&self, configuration: &Configuration) -> bool {
         let mut pairs = configuration.iter().zip(&self.first);

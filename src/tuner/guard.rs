@@ -36,6 +36,8 @@ pub enum Finding {
     NoDifference,
     /// The exploration found nothing that seemed better than the default: not tested.
     NothingBetter,
+    /// Faster, but the program that used it was not: following its calls cost more.
+    NotInUse,
     /// No variable has more than one choice.
     NothingToChoose,
 }

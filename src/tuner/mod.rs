@@ -139,6 +139,8 @@ pub struct Tuner {
     /// The decision that stands while another search runs.
     standing: Option<Phase>,
     again: Again,
+    /// See [`Tuner::is_confirmed`].
+    confirmed: bool,
     search: Search,
     classes: Classes,
     guard: Option<Guard>,
@@ -171,6 +173,7 @@ impl Tuner {
             incumbent: Configuration::new(all.len()),
             standing: None,
             again: Again::default(),
+            confirmed: false,
             classes: Classes::new(all.len()),
             guard: None,
             drift: Drift::default(),
@@ -458,6 +461,7 @@ impl Tuner {
         };
         self.outcome = Some(outcome);
         if outcome.finding == Finding::Faster {
+            self.confirmed = false;
             self.phase = Phase::Adopted;
             self.search.candidate.assign(&self.winner);
         } else {

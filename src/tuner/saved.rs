@@ -54,6 +54,9 @@ pub struct Saved {
     /// When to search again; a file without it has not done so.
     #[serde(default)]
     again: Again,
+    /// Whether what was adopted has been found to pay in the program as a whole.
+    #[serde(default)]
+    confirmed: bool,
     search: SavedSearch,
     guard: Option<Guard>,
     drift: Drift,
@@ -173,6 +176,7 @@ impl Tuner {
             reguard: self.reguard,
             search: self.search.save(),
             again: self.again,
+            confirmed: self.confirmed,
             guard: match self.standing {
                 Some(_) => None,
                 None => self.guard.clone(),
@@ -206,6 +210,7 @@ impl Tuner {
             incumbent: Configuration::new(all.len()),
             standing: None,
             again: saved.again,
+            confirmed: saved.confirmed,
             first: first.to_vec(),
             settings: settings.clone(),
             phase: saved.phase,

@@ -167,7 +167,7 @@ impl Session {
     /// to be learnt UCX has its inline copies back, unless other threads still need them through memcpy.
     #[cold]
     pub fn rest(&mut self) -> usize {
-        let rest = self.engine.take_rest();
+        let rest = self.engine.take_rest(&mut Ticks);
         if self.engine.is_calm() && ucx::is_open() && !life::is_threaded() {
             ucx::close();
             life::look_around();
@@ -178,6 +178,10 @@ impl Session {
             self.engine.refuse_rest();
             return 0;
         }
+        if self.dozed {
+            self.rouse();
+        }
+        self.engine.begin_stretch(&mut Ticks);
         rest
     }
 
