@@ -1,12 +1,14 @@
 //! `copytune bench` as a command: what it refuses, and that a benchmark runs from end to end. Figures of a test machine
 //! prove nothing, so none is asserted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn copytune() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_copytune"));
     command.arg("bench").env_remove("COPYTUNE_LIB");
+    // Nothing of the user's is read or left behind.
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }
 
@@ -43,6 +45,16 @@ fn the_help_lists_every_benchmark() {
     assert!(text.contains("\n  copy"), "{text}");
     for benchmark in copytune_core::bench::BENCHMARKS {
         assert!(text.contains(benchmark.name), "{text}");
+    }
+    for apart in [
+        "convergence",
+        "exchange",
+        "nas",
+        "pingping",
+        "pingpong",
+        "space",
+    ] {
+        assert!(text.contains(&format!("\n  {apart} ")), "{text}");
     }
 }
 
@@ -111,6 +123,14 @@ fn convergence_needs_a_file_that_is_one_or_none_at_all() {
     let line = refusal(copytune().args(["convergence", "/nowhere/space.json"]));
     assert!(
         line.contains("/nowhere/space.json") && line.contains("copytune bench space"),
+        "{line}"
+    );
+    let other = dir.path().join("other.json");
+    let text = "{\"benchmark\": \"space\", \"schema\": 99, \"version\": \"9.9.9\"}";
+    std::fs::write(&other, text).expect("it can be written");
+    let line = refusal(copytune().arg("convergence").arg(&other));
+    assert!(
+        line.contains("other.json") && line.contains("written by copytune 9.9.9"),
         "{line}"
     );
     let csv = dir.path().join("c.csv");
@@ -213,14 +233,18 @@ fn a_cache_that_cannot_be_written_is_named() {
     );
 }
 
-/// Runs it with the preload library of this build.
-fn with_shim(command: &mut Command) -> Output {
+/// The preload library of this build.
+fn shim() -> PathBuf {
     let beside = Path::new(env!("CARGO_BIN_EXE_copytune")).with_file_name("libcopytune.so");
     // `make test` builds it apart from the tests.
-    let shim = std::env::var_os("COPYTUNE_TEST_BUILD")
-        .map_or(beside, |dir| Path::new(&dir).join("libcopytune.so"));
+    std::env::var_os("COPYTUNE_TEST_BUILD")
+        .map_or(beside, |dir| Path::new(&dir).join("libcopytune.so"))
+}
+
+/// Runs it with the preload library of this build.
+fn with_shim(command: &mut Command) -> Output {
     command
-        .env("COPYTUNE_LIB", shim)
+        .env("COPYTUNE_LIB", shim())
         .output()
         .expect("the command can be started")
 }
@@ -278,6 +302,96 @@ fn a_benchmark_runs_from_end_to_end() {
     }
 }
 
+/// The figures and the files of a benchmark of messages, in a run that is killed and goes on.
+#[test]
+fn an_interrupted_benchmark_goes_on() {
+    let dir = private_dir();
+    let file = |name: &str| dir.path().join(name);
+    let command = || {
+        let mut command = copytune();
+        command
+            .args([
+                "pingpong", "--quick", "--mpi", "openmpi", "--copies", "user",
+            ])
+            .args(["--sizes", "8K", "--routines", "sse2,avx2*", "--touch"])
+            .args(["--json".as_ref(), file("json").as_os_str()])
+            .args(["--html".as_ref(), file("html").as_os_str()])
+            .args(["--csv".as_ref(), file("csv").as_os_str()])
+            .env("XDG_CACHE_HOME", dir.path());
+        command
+    };
+    let unfinished = dir.path().join("copytune/unfinished");
+    let steps = || {
+        let dirs = std::fs::read_dir(&unfinished)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let texts = dirs.filter_map(|dir| std::fs::read_to_string(dir.path().join("steps")).ok());
+        texts.map(|text| text.lines().count()).sum::<usize>()
+    };
+    let mut command_line = command();
+    command_line.env("COPYTUNE_LIB", shim());
+    let mut first = command_line.spawn().expect("the command can be started");
+    let begun = std::time::Instant::now();
+    // The machine, two tuning runs, four walks, and part of twelve runs that are compared.
+    while steps() < 9 {
+        let ended = first.try_wait().expect("a child");
+        assert!(ended.is_none(), "{ended:?} with {} steps", steps());
+        assert!(begun.elapsed().as_secs() < 100, "{} steps", steps());
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    first.kill().expect("it runs");
+    first.wait().expect("it has ended");
+    let kept = steps();
+
+    let output = with_shim(&mut command());
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    assert!(log.contains("goes on with an interrupted run"), "{log}");
+    let read = |name: &str| std::fs::read_to_string(file(name)).expect("it was written");
+    let result: serde_json::Value = serde_json::from_str(&read("json")).expect("it is JSON");
+    let notes = result["notes"].to_string();
+    let told = format!("{} of its steps were measured before", kept - 1);
+    assert!(notes.contains(&told), "{notes}");
+    let arms = result["data"][0]["arms"].as_array().expect("a list");
+    let names: Vec<&str> = arms.iter().filter_map(|arm| arm["name"].as_str()).collect();
+    assert_eq!(names, ["without", "best symmetric", "best pair", "tuned"]);
+    for arm in arms {
+        assert_eq!(arm["seconds"][0].as_array().map(Vec::len), Some(3), "{arm}");
+    }
+    assert_eq!(arms[1]["routines"][0][0], arms[1]["routines"][0][1]);
+    // A head and three rounds of four.
+    assert_eq!(read("csv").lines().count(), 1 + 12);
+    assert!(read("html").contains("pingpong, contiguous, touched, copies in user space"));
+    assert_eq!(steps(), 0, "nothing is kept of a benchmark that has ended");
+    // Another time it begins again.
+    let output = with_shim(&mut command());
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && !log.contains("interrupted"),
+        "{log}"
+    );
+}
+
+/// On two cores four processes can run, and the result says what that means.
+#[test]
+fn two_cores_are_enough_and_told() {
+    let mut command = Command::new("taskset");
+    command
+        .args(["-c", "0,1", env!("CARGO_BIN_EXE_copytune"), "bench"])
+        .args(["nas", "--quick", "--mpi", "openmpi", "--programs", "mg"])
+        .args(["--class", "S", "--rounds", "2"])
+        .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    let output = with_shim(&mut command);
+    let (text, log) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{text}\n{log}");
+    assert!(text.contains("4 ranks share 2 cores"), "{text}");
+    assert!(text.contains("target nas.openmpi.mg.S.user: "), "{text}");
+}
+
 /// Runs `bench copy` and checks that the command line is refused with a message that has `part` in it.
 fn refused_as_wrong_usage(arguments: &[&str], part: &str) {
     let output = copytune().arg("copy").args(arguments).output().unwrap();
@@ -318,6 +432,7 @@ fn copy_runs_from_end_to_end_without_mpi() {
         .args(["--json".as_ref(), file("json").as_os_str()])
         .args(["--csv".as_ref(), file("csv").as_os_str()])
         .args(["--svg".as_ref(), file("svg").as_os_str()])
+        .args(["--html".as_ref(), file("html").as_os_str()])
         .env("PATH", dir.path())
         .env("COPYTUNE_CPU_MASK", "sse2")
         .output()
@@ -392,4 +507,5 @@ fn copy_runs_from_end_to_end_without_mpi() {
         "{svg}"
     );
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    assert!(read("html").contains("Bandwidth of copies by size, data warm"));
 }

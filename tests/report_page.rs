@@ -176,6 +176,23 @@ fn a_browser_shows_the_page_without_complaint() {
     );
 }
 
+#[test]
+fn a_browser_shows_the_page_of_a_benchmark_without_complaint() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let dir = private_dir();
+    let page = dir.path().join("page.html");
+    let job = Job::alone(command()).args(["bench", "convergence", "--seeds", "1", "--html"]);
+    job.arg(&page).run().expect_success("a benchmark");
+    assert_eq!(browser.complaints(&page), Vec::<String>::new());
+    let html = fs::read_to_string(&page).expect("the page is there");
+    parsed(&html);
+    let (window, content) = widths(&browser, &html, dir.path());
+    assert!(content <= window && window >= 400, "{content} in {window}");
+    assert!(browser.picture(&page, 1100, false).len() > 50_000);
+}
+
 fn key(executable: &str) -> Key {
     Key {
         executable: executable.into(),

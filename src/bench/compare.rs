@@ -18,18 +18,37 @@ pub fn order(round: usize, n: usize) -> Vec<usize> {
 /// How much longer `times` are than `base`, in percent, with the 95 % interval: the geometric mean of the rounds' ratios.
 /// `None` with fewer than two rounds or where a time is not positive.
 pub fn slowdown(times: &[f64], base: &[f64]) -> Option<Interval> {
-    let ratios: Vec<f64> = times
-        .iter()
-        .zip(base)
-        .map(|(time, base)| time / base)
-        .collect();
-    let ratio = stats::geometric_mean(&ratios, 0.95)?;
-    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    slowdown_at(times, base, 0.95)
+}
+
+/// The same with another confidence.
+pub fn slowdown_at(times: &[f64], base: &[f64], confidence: f64) -> Option<Interval> {
+    let ratio = speed_at(base, times, confidence)?;
+    let percent = |speed: f64| (1.0 / speed - 1.0) * 100.0;
     Some(Interval {
         estimate: percent(ratio.estimate),
-        low: percent(ratio.low),
-        high: percent(ratio.high),
+        low: percent(ratio.high),
+        high: percent(ratio.low),
     })
+}
+
+/// How many times as fast `times` are as `base`, with the 95 % interval; see [`slowdown`].
+pub fn speed(base: &[f64], times: &[f64]) -> Option<Interval> {
+    speed_at(base, times, 0.95)
+}
+
+fn speed_at(base: &[f64], times: &[f64], confidence: f64) -> Option<Interval> {
+    let ratios: Vec<f64> = base
+        .iter()
+        .zip(times)
+        .map(|(base, time)| base / time)
+        .collect();
+    stats::geometric_mean(&ratios, confidence)
+}
+
+/// The confidence of each of so many intervals that hold together with 95 % (Bonferroni).
+pub fn together(intervals: usize) -> f64 {
+    1.0 - 0.05 / intervals.max(1) as f64
 }
 
 /// The median, or NaN of nothing.
@@ -55,6 +74,19 @@ mod tests {
                 "{places:?}"
             );
         }
+    }
+
+    #[test]
+    fn speed_is_a_ratio_of_times_round_by_round() {
+        let faster = speed(&[2.0, 20.0, 4.0], &[1.0, 10.0, 2.0]).unwrap();
+        assert!((faster.estimate - 2.0).abs() < 1e-12 && faster.high - faster.low < 1e-9);
+        assert!(speed(&[1.0], &[1.0]).is_none());
+        let (base, times) = ([1.0, 1.1, 0.9, 1.0], [1.2, 1.1, 1.0, 1.3]);
+        let (one, of_ten) = (
+            slowdown(&times, &base).unwrap(),
+            slowdown_at(&times, &base, together(10)).unwrap(),
+        );
+        assert!(of_ten.low < one.low && of_ten.high > one.high && of_ten.estimate == one.estimate);
     }
 
     #[test]

@@ -5,12 +5,15 @@ use super::{Setting, programs};
 use crate::routines::Caches;
 use crate::state::format::Copied;
 use crate::state::{cpu_model, states_at};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs;
 
 /// What a reader of figures must know of the machine.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
+    /// When it was looked at, in seconds since the Unix epoch.
+    #[serde(default)]
+    pub at: u64,
     /// The processor's name.
     pub cpu: String,
     /// Cores that this process may use.
@@ -28,6 +31,7 @@ impl Machine {
     pub fn detect() -> Machine {
         let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
         Machine {
+            at: super::now(),
             cpu: cpu_model(),
             cores: super::mpi::cores(),
             caches: Caches::detect(),

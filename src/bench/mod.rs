@@ -10,10 +10,14 @@ pub mod callgrind;
 pub mod compare;
 pub mod convergence;
 pub mod copy;
+mod csv;
+pub mod kept;
 pub mod machine;
+mod messages;
 pub mod mpi;
-mod nas;
+pub mod nas;
 mod overhead;
+mod page;
 mod pingpong;
 pub mod programs;
 mod progress;
@@ -21,17 +25,21 @@ mod selection;
 pub mod space;
 pub mod table;
 pub mod targets;
-mod transfer;
+pub mod transfer;
+mod walk;
 
 pub use progress::Progress;
 
+use crate::plot::{Panel, sheet};
 use crate::stats::Interval;
+use kept::Kept;
 use machine::{CopyPath, Machine};
 use mpi::{FAMILIES, Library};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 use table::Table;
 use targets::{Target, Unit};
 
@@ -55,11 +63,6 @@ pub static BENCHMARKS: &[&Benchmark] = &[
     &overhead::OVERHEAD,
     &pingpong::EMPTY,
     &selection::SELECTION,
-    &transfer::PINGPONG,
-    &transfer::PINGPING,
-    &transfer::BANDWIDTH,
-    &transfer::EXCHANGE,
-    &nas::NAS,
     &analysis::ANALYZE,
 ];
 
@@ -76,6 +79,8 @@ pub struct Setting {
     pub cache: PathBuf,
     /// For everything else; gone when the benchmark ends.
     pub scratch: PathBuf,
+    /// What an interrupted run has measured.
+    pub kept: Kept,
 }
 
 /// What a benchmark found.
@@ -88,6 +93,12 @@ pub struct Findings {
     pub notes: Vec<String>,
     /// To be held against the targets.
     pub figures: Vec<Figure>,
+    /// The same as drawings.
+    #[serde(skip)]
+    pub plots: Vec<Panel>,
+    /// What was measured as comma-separated values; where a benchmark has none of its own, the tables are written.
+    #[serde(skip)]
+    pub csv: Option<String>,
     /// Everything measured, for programs.
     pub data: serde_json::Value,
 }
@@ -126,30 +137,39 @@ impl Figure {
             )
         })
     }
-}
 
-impl fmt::Display for Figure {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Target { name, bound, .. } = self.target;
-        let unit = bound.unit();
-        let number = |value: f64| match unit {
+    /// The value, or an end of its interval, as people read it.
+    fn number(&self, value: f64) -> String {
+        match self.target.bound.unit() {
             Unit::Instructions => format!("{value:.0}"),
             Unit::Percent => format!("{value:+.2}"),
             Unit::Share => format!("{value:.1}"),
             Unit::Times => format!("{value:.3}"),
             Unit::Seconds | Unit::Exponent => format!("{value:.2}"),
-        };
-        write!(
-            out,
-            "target {name}.{}: {}{unit}",
-            self.of,
-            number(self.value)
-        )?;
-        if let Some(Interval { low, high, .. }) = self.interval {
-            write!(out, " ({} to {})", number(low), number(high))?;
         }
-        let verdict = if self.met() { "met" } else { "short" };
-        write!(out, " (wants {bound}): {verdict}")
+    }
+
+    /// The interval, as people read it.
+    fn range(&self) -> Option<String> {
+        let Interval { low, high, .. } = self.interval?;
+        Some(format!("{} to {}", self.number(low), self.number(high)))
+    }
+
+    /// In a word.
+    fn verdict(&self) -> &'static str {
+        if self.met() { "met" } else { "short" }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Target { name, bound, .. } = self.target;
+        let (value, unit) = (self.number(self.value), bound.unit());
+        write!(out, "target {name}.{}: {value}{unit}", self.of)?;
+        if let Some(range) = self.range() {
+            write!(out, " ({range})")?;
+        }
+        write!(out, " (wants {bound}): {}", self.verdict())
     }
 }
 
@@ -174,6 +194,10 @@ pub struct Results {
     benchmark: &'static str,
     version: &'static str,
     quick: bool,
+    /// The command line that measured it.
+    pub command: String,
+    /// When it began, in seconds since the Unix epoch.
+    measured_at: u64,
     /// Where it was measured.
     pub machine: Machine,
     /// What took part besides, in a benchmark of MPI programs.
@@ -214,10 +238,35 @@ impl Results {
             benchmark,
             version: env!("CARGO_PKG_VERSION"),
             quick,
+            command: String::new(),
+            measured_at: machine.at,
             machine,
             mpi: None,
             findings,
         }
+    }
+}
+
+impl Results {
+    /// As comma-separated values.
+    pub fn to_csv(&self) -> String {
+        match &self.findings.csv {
+            Some(text) => text.clone(),
+            None => csv::of_tables(&self.findings.tables),
+        }
+    }
+
+    /// All its drawings in one.
+    pub fn to_svg(&self) -> String {
+        let plots = page::plots(self);
+        let columns = if plots.len() > 3 { 2 } else { 1 };
+        let title = format!("copytune bench {}", self.benchmark);
+        sheet(&title, &self.machine.line(), columns, plots)
+    }
+
+    /// As a page, complete in itself.
+    pub fn to_html(&self) -> String {
+        page::to_html(self)
     }
 }
 
@@ -246,19 +295,62 @@ impl Benchmark {
     /// # Errors
     /// A program cannot be compiled or run, or gives what cannot be used: one sentence.
     pub fn measure(&self, setting: &Setting) -> Result<Results, String> {
-        let machine = Machine::detect();
-        let copy_paths = setting
+        setting.measure(self.name, self.timed, self.run)
+    }
+}
+
+impl Setting {
+    /// Runs a benchmark of MPI programs; what an interrupted run has kept is forgotten when it has ended.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    pub fn measure(
+        &self,
+        name: &'static str,
+        timed: bool,
+        run: impl FnOnce(&Setting) -> Result<Findings, String>,
+    ) -> Result<Results, String> {
+        let begun = self.kept.begun()?;
+        let copy_paths = self
             .libraries
             .iter()
-            .filter_map(|library| machine::copy_path(setting, library))
+            .filter_map(|library| machine::copy_path(self, library))
             .collect();
-        let findings = (self.run)(setting)?;
-        let mut results = Results::new(self.name, setting.quick, self.timed, machine, findings);
+        let mut findings = run(self)?;
+        findings.notes.extend(self.kept.note());
+        let mut results = Results::new(name, self.quick, timed, begun, findings);
         results.mpi = Some(Participants {
-            shim: setting.shim.clone(),
-            libraries: setting.libraries.clone(),
+            shim: self.shim.clone(),
+            libraries: self.libraries.clone(),
             copy_paths,
         });
+        self.kept.finish();
         Ok(results)
     }
+}
+
+/// What the figures of every benchmark depend on, besides its own options: this command, the machine, the
+/// libraries, and the preload library where there is one. See [`Kept::open`].
+pub fn conditions(libraries: &[Library], shim: Option<&Path>) -> Vec<String> {
+    let machine = Machine::detect();
+    let mut conditions = vec![format!(
+        "{SCHEMA} {} {} {}",
+        machine.cpu, machine.cores, machine.kernel
+    )];
+    let described = libraries
+        .iter()
+        .map(|library| format!("{} {}", library.version, library.mpirun.display()));
+    conditions.extend(described);
+    let command = std::env::current_exe().ok();
+    for file in [command.as_deref(), shim].into_iter().flatten() {
+        let content = std::fs::read(file).unwrap_or_default();
+        conditions.push(format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&content)));
+    }
+    conditions
+}
+
+/// Seconds since the Unix epoch.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |time| time.as_secs())
 }

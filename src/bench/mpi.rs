@@ -39,6 +39,38 @@ impl Family {
     }
 }
 
+/// Who copies long messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Copies {
+    /// The kernel, as both libraries have it by default.
+    Kernel,
+    /// The library's own code in user space, out of the sender's memory into a shared buffer and out of that, where
+    /// routines matter.
+    User,
+}
+
+impl Copies {
+    /// Both.
+    pub const ALL: [Copies; 2] = [Copies::Kernel, Copies::User];
+
+    /// As on the command line and in figures' names.
+    pub fn name(self) -> &'static str {
+        match self {
+            Copies::Kernel => "kernel",
+            Copies::User => "user",
+        }
+    }
+
+    /// For tables.
+    pub fn title(self) -> &'static str {
+        match self {
+            Copies::Kernel => "default settings",
+            Copies::User => "copies in user space",
+        }
+    }
+}
+
 /// An MPI library that programs can be compiled for and run with.
 #[derive(Debug, Clone, Serialize)]
 pub struct Library {
@@ -192,6 +224,14 @@ impl Job {
         self.env("LD_PRELOAD", shim).env("COPYTUNE_DIR", dir)
     }
 
+    /// Has long messages copied that way.
+    pub fn copies(self, copies: Copies) -> Job {
+        match copies {
+            Copies::Kernel => self,
+            Copies::User => self.user_space_copies(),
+        }
+    }
+
     /// Has messages of every length copied in user space, where routines matter.
     pub fn user_space_copies(self) -> Job {
         self.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
@@ -223,6 +263,7 @@ impl Job {
             .stdout(file(&out)?)
             .stderr(file(&err)?)
             .process_group(0);
+        die_with_parent(&mut command);
         let mut child = command
             .spawn()
             .map_err(|error| format!("{name} cannot be started: {error}"))?;
@@ -258,6 +299,17 @@ impl Job {
 /// The cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
+/// Has the kernel end the child, which is in a process group of its own and sees no Ctrl-C, when this process ends.
+fn die_with_parent(command: &mut Command) {
+    let ask = || {
+        // SAFETY: prctl with PR_SET_PDEATHSIG takes a signal's number and no pointers (prctl(2)).
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
+        Ok(())
+    };
+    // SAFETY: what runs between fork and exec is one system call, which is async-signal-safe.
+    unsafe { command.pre_exec(ask) };
 }
 
 /// The child's status, or `None` when it had to be stopped.

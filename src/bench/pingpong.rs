@@ -6,7 +6,7 @@ use super::mpi::{Job, Output, cores};
 use super::table::Table;
 use super::targets::EMPTY_MESSAGE;
 use super::{Benchmark, Figure, Findings, Progress, Setting, programs};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::path::Path;
 
@@ -52,7 +52,7 @@ fn run(setting: &Setting) -> Result<Findings, String> {
         let title = library.family.title();
         progress.step(&format!("{title}: preparing"));
         let program = programs::build(&setting.cache, library, &programs::BANDWIDTH)?;
-        let state = setting.scratch.join(key);
+        let state = setting.kept.dir().join(key);
         let job = |arm: Arm| {
             let job = Job::ranks(library, 2, &program).args([
                 "--bytes",
@@ -72,13 +72,18 @@ fn run(setting: &Setting) -> Result<Findings, String> {
                     .env("COPYTUNE_MODE", "replay"),
             }
         };
-        one_size(&job(Arm::Settled), &setting.scratch)?;
+        let one = |arm: Arm, step: &str| {
+            (setting.kept).step(&format!("{key} {step} {}", arm.name()), || {
+                one_size(&job(arm), &setting.scratch)
+            })
+        };
+        one(Arm::Settled, "before")?;
         progress.advance(1.0);
         let mut times: [Vec<f64>; 3] = Default::default();
         for round in 0..rounds {
             progress.step(&format!("{title}: round {} of {rounds}", round + 1));
             for arm in order(round, ARMS.len()) {
-                times[arm].push(one_size(&job(ARMS[arm]), &setting.scratch)?);
+                times[arm].push(one(ARMS[arm], &format!("round {round}"))?);
             }
             progress.advance(1.0);
         }
@@ -112,14 +117,14 @@ fn run(setting: &Setting) -> Result<Findings, String> {
 }
 
 /// What the program prints of one size.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Line {
     /// Bytes of a message.
     pub bytes: u64,
     /// Median one-way time of a batch.
     pub median_seconds: f64,
     /// One-way time of each batch, where they were asked for.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<f64>,
 }
 

@@ -37,6 +37,16 @@ pub static BANDWIDTH: Program = Program {
     ],
 };
 
+/// Processes of a Cartesian grid that exchange borders; prints a line of JSON.
+pub static GRID: Program = Program {
+    name: "grid",
+    files: &[
+        ("grid.c", include_str!("../../nas-bench/src/grid.c")),
+        ("common.c", include_str!("../../nas-bench/src/common.c")),
+        ("common.h", include_str!("../../nas-bench/src/common.h")),
+    ],
+};
+
 macro_rules! nas_files {
     ($($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../../nas-bench/", $name)))),*]

@@ -7,7 +7,11 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct Progress {
     began: Instant,
+    /// When the latest step ended.
+    latest: Instant,
     done: f64,
+    /// Of it, what an interrupted run had measured: it says nothing of the pace.
+    kept: f64,
     all: f64,
     terminal: bool,
 }
@@ -17,7 +21,9 @@ impl Progress {
     pub fn new(all: f64) -> Progress {
         Progress {
             began: Instant::now(),
+            latest: Instant::now(),
             done: 0.0,
+            kept: 0.0,
             all,
             terminal: io::stderr().is_terminal(),
         }
@@ -32,7 +38,8 @@ impl Progress {
 
     /// A step begins; on a terminal its line takes the place of the one before.
     pub fn step(&mut self, what: &str) {
-        let left = match remaining(self.began.elapsed(), self.done, self.all) {
+        let (done, all) = (self.done - self.kept, self.all - self.kept);
+        let left = match remaining(self.began.elapsed(), done, all) {
             Some(left) => format!("about {} s left", left.as_secs() + 1),
             None => "time left not known yet".to_owned(),
         };
@@ -47,7 +54,13 @@ impl Progress {
 
     /// The step that began has ended; it had this length.
     pub fn advance(&mut self, length: f64) {
+        /// No step that is measured takes less.
+        const MEASURED: Duration = Duration::from_millis(2);
         self.done += length;
+        if self.latest.elapsed() < MEASURED {
+            self.kept += length;
+        }
+        self.latest = Instant::now();
     }
 
     /// What is still to come has another length than was thought.
@@ -77,6 +90,15 @@ fn remaining(elapsed: Duration, done: f64, all: f64) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_that_were_kept_say_nothing_of_the_pace() {
+        let mut progress = Progress::new(3.0);
+        progress.advance(1.0);
+        std::thread::sleep(Duration::from_millis(3));
+        progress.advance(1.0);
+        assert_eq!((progress.done, progress.kept), (2.0, 1.0));
+    }
 
     #[test]
     fn the_pace_so_far_gives_the_time_left() {

@@ -105,6 +105,27 @@ pub static DIRECT_MEAN: Target = Target {
     reason: "what a first prototype reached (docs/direct-copy.md)",
 };
 
+/// The tuned selection against libc's, with copies in user space, over 4 KiB to 4 MiB.
+pub static COPIES_GAIN: Target = Target {
+    name: "copies-gain",
+    bound: Bound::AtLeast(1.15, Unit::Times),
+    reason: "geometric mean over the sizes; the source gained up to 40 % where the space allowed it",
+};
+
+/// What the tuned selection gains, of what the best pair of routines gains.
+pub static COPIES_SHARE: Target = Target {
+    name: "copies-share",
+    bound: Bound::AtLeast(90.0, Unit::Share),
+    reason: "what tuning leaves on the table must be small beside what it gains",
+};
+
+/// The tuned selection against libc's at each size.
+pub static COPIES_SLOWER: Target = Target {
+    name: "copies-nowhere-slower",
+    bound: Bound::NotSlower,
+    reason: "a tuned program must never be slower than it was; the intervals of all sizes hold together",
+};
+
 /// NAS CG and MG in replay against no preload.
 pub static NAS: Target = Target {
     name: "nas",
@@ -182,6 +203,14 @@ impl Bound {
             Bound::AtMost(limit, _) => figure.value <= limit,
             Bound::AtLeast(limit, _) => figure.value >= limit,
             Bound::NotSlower => figure.interval.is_some_and(|interval| interval.low <= 0.0),
+        }
+    }
+
+    /// The value from which on it is met.
+    pub fn limit(self) -> f64 {
+        match self {
+            Bound::AtMost(limit, _) | Bound::AtLeast(limit, _) => limit,
+            Bound::NotSlower => 0.0,
         }
     }
 

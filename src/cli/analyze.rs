@@ -1,18 +1,16 @@
 //! `copytune analyze`: the loops and intervals of a recorded flowgraph.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
 use copytune_core::analysis::{Analysis, ThreadAnalysis, to_dot, to_svg, to_text};
-use copytune_core::options::Options;
 use copytune_core::report::Symbols;
 use copytune_core::state::{Recordings, recordings_at};
 
 use super::Outcome;
+use super::output::write_whole;
+use super::states::{Part, Place, now};
 
 /// Find the loops and intervals in the flowgraph of a dry run
 ///
@@ -32,25 +30,17 @@ pub struct Args {
     /// Draw the flowgraph
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Analyse this rank instead of the first one
-    #[arg(long, value_name = "N")]
-    rank: Option<u32>,
-    /// List everything
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    part: Part,
 }
 
 impl Args {
     /// Prints the analysis and writes the files that are asked for.
     pub fn run(self) -> Outcome {
-        let path = match &self.path {
-            Some(path) => path.clone(),
-            None => (Options::from_env().0.dir).ok_or(
-                "no state directory: neither COPYTUNE_DIR nor HOME is set; name one",
-            )?,
-        };
+        let place = Place::new(self.path.as_deref())?;
         let (recordings, refusals) =
-            recordings_at(&path).map_err(|error| cannot_read(&path, &error))?;
+            recordings_at(&place.path).map_err(|error| place.cannot_read(&error, nothing_in))?;
+        let path = place.path;
         for refusal in &refusals {
             eprintln!("copytune: {refusal}");
         }
@@ -59,13 +49,13 @@ impl Args {
             None if refusals.is_empty() => return Err(nothing_in(&path).into()),
             None => return Err(format!("no usable flowgraph in {}", path.display()).into()),
         };
-        let analysis = Analysis::new(newest, self.rank, &mut Symbols::new())
-            .ok_or_else(|| no_such_rank(newest, self.rank))?;
+        let analysis = Analysis::new(newest, self.part.rank, &mut Symbols::new())
+            .ok_or_else(|| no_such_rank(newest, self.part.rank))?;
         if self.json {
             println!("{}", analysis.to_json()?);
         } else {
             let file = newest.files.first().map_or(path.as_path(), PathBuf::as_path);
-            print!("{}", to_text(&analysis, file, self.all, now()));
+            print!("{}", to_text(&analysis, file, self.part.all, now()));
             for other in &recordings[1..] {
                 let file = other.files.first().map(|file| file.display().to_string());
                 println!("Also recorded: {}", file.unwrap_or_default());
@@ -76,27 +66,16 @@ impl Args {
             first.ok_or_else(|| "nothing to draw: no call was recorded".to_owned())
         };
         if let Some(file) = &self.dot {
-            write(file, &to_dot(drawn()?))?;
+            write_whole(file, &to_dot(drawn()?))?;
         }
         if let Some(file) = &self.svg {
             let title = format!(
                 "{}, rank {} of {}, {}",
                 analysis.executable, analysis.rank, analysis.ranks, analysis.mpi
             );
-            write(file, &to_svg(drawn()?, &title)?)?;
+            write_whole(file, &to_svg(drawn()?, &title)?)?;
         }
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-fn write(file: &Path, text: &str) -> Result<(), String> {
-    fs::write(file, text).map_err(|error| format!("{} cannot be written: {error}", file.display()))
-}
-
-fn cannot_read(path: &Path, error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => format!("{}: no such file or directory", path.display()),
-        _ => format!("{} cannot be read: {error}", path.display()),
     }
 }
 
@@ -119,10 +98,4 @@ fn no_such_rank(recordings: &Recordings, rank: Option<u32>) -> String {
         ),
         None => "this recording has no ranks; delete its file".to_owned(),
     }
-}
-
-fn now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| d.as_secs())
 }

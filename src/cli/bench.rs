@@ -1,16 +1,21 @@
 //! `copytune bench`: measures.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use copytune_core::bench::{self, BENCHMARKS, Benchmark, Results, Setting, programs};
+use copytune_core::bench::kept::Kept;
+use copytune_core::bench::{self, BENCHMARKS, Benchmark, Setting, programs};
 
 use super::Outcome;
 
 mod convergence;
 mod copy;
+mod nas;
+mod outputs;
 mod space;
+mod transfer;
+
+use outputs::Outputs;
 
 /// Measure what copytune costs and gains, and hold it against its targets
 ///
@@ -22,7 +27,7 @@ mod space;
     subcommand_negates_reqs = true,
     disable_help_subcommand = true,
     subcommand_help_heading = "Benchmarks with options of their own",
-    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench convergence|copy|space [OPTIONS]"
+    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench bandwidth|convergence|copy|exchange|nas|pingping|pingpong|space [OPTIONS]"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -30,92 +35,122 @@ pub struct Args {
     /// Which benchmark; see below
     #[arg(value_parser = benchmark, value_name = "NAME", required = true)]
     name: Option<&'static Benchmark>,
+    #[command(flatten)]
+    setup: Setup,
+    #[command(flatten)]
+    outputs: Outputs,
+}
+
+/// Benchmarks with options of their own.
+#[derive(Subcommand)]
+enum Apart {
+    /// Messages in one direction, four buffers in turn, by size
+    Bandwidth(Box<transfer::Args>),
+    Convergence(Box<convergence::Args>),
+    Copy(Box<copy::Args>),
+    /// Messages in both directions at once, by size
+    Exchange(Box<transfer::Args>),
+    Nas(Box<nas::Args>),
+    /// Messages in one direction, one at a time, by size
+    Pingping(Box<transfer::Args>),
+    /// Messages there and back, by size
+    Pingpong(Box<transfer::Args>),
+    Space(Box<space::Args>),
+}
+
+impl Apart {
+    fn run(self) -> Outcome {
+        match self {
+            Apart::Bandwidth(args) => args.run(&bench::transfer::BANDWIDTH),
+            Apart::Convergence(args) => args.run(),
+            Apart::Copy(args) => args.run(),
+            Apart::Exchange(args) => args.run(&bench::transfer::EXCHANGE),
+            Apart::Nas(args) => args.run(),
+            Apart::Pingping(args) => args.run(&bench::transfer::PINGPING),
+            Apart::Pingpong(args) => args.run(&bench::transfer::PINGPONG),
+            Apart::Space(args) => args.run(),
+        }
+    }
+}
+
+/// What every benchmark of MPI programs is run with.
+#[derive(clap::Args)]
+struct Setup {
     /// At most about 40 s on two cores, with wider intervals
     #[arg(long)]
     quick: bool,
-    /// Exit with status 1 when a target is not met
-    #[arg(long)]
-    check: bool,
-    /// Write everything that was measured, as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
     /// Only the MPI library of that name: openmpi or mpich [default: those that are installed]
     #[arg(long, value_name = "NAME", value_parser = ["openmpi", "mpich"])]
     mpi: Option<String>,
     /// The preload library [default: $COPYTUNE_LIB, else libcopytune.so beside this command]
     #[arg(long, value_name = "FILE")]
     lib: Option<PathBuf>,
-}
-
-/// Benchmarks with options of their own.
-#[derive(Subcommand)]
-enum Apart {
-    Convergence(convergence::Args),
-    Copy(Box<copy::Args>),
-    Space(space::Args),
+    /// Forget what an interrupted run of the same benchmark has measured
+    #[arg(long)]
+    anew: bool,
 }
 
 impl Args {
     /// Runs one benchmark and prints what it found.
     pub fn run(self) -> Outcome {
-        let name = match (self.apart, self.name) {
-            (Some(Apart::Convergence(args)), _) => return args.run(),
-            (Some(Apart::Copy(args)), _) => return args.run(),
-            (Some(Apart::Space(args)), _) => return args.run(),
+        let benchmark = match (self.apart, self.name) {
+            (Some(apart), _) => return apart.run(),
             (None, Some(name)) => name,
             (None, None) => return Err("no benchmark is named; see `copytune bench --help`".into()),
         };
-        if let Some(file) = &self.json {
-            writable(file)?;
-        }
-        let (setting, _scratch) = prepare(self.mpi.as_deref(), self.lib.as_deref(), self.quick)?;
-        let results = name.measure(&setting)?;
-        print(&results);
-        if let Some(file) = &self.json {
-            write(file, serde_json::to_string_pretty(&results)? + "\n")?;
-        }
-        Ok(verdict(&results, self.check))
+        self.outputs.check_writable()?;
+        let (setting, _scratch) = self.setup.prepare(benchmark.name, &())?;
+        self.outputs.emit(benchmark.measure(&setting)?)
     }
 }
 
-/// What every benchmark runs with, and the directory for its files, which is gone when that is dropped.
-fn prepare(
-    mpi: Option<&str>,
-    lib: Option<&Path>,
-    quick: bool,
-) -> Result<(Setting, tempfile::TempDir), String> {
-    let (mut libraries, missing) = bench::libraries()?;
-    match mpi {
-        Some(wanted) => {
-            libraries.retain(|library| library.family.key() == wanted);
-            if libraries.is_empty() {
-                return Err(missing.join("; "));
+impl Setup {
+    /// What a benchmark with these options of its own runs with, and the directory for its files, which is gone when
+    /// that is dropped.
+    fn prepare(
+        &self,
+        benchmark: &str,
+        options: &dyn std::fmt::Debug,
+    ) -> Result<(Setting, tempfile::TempDir), String> {
+        let (mut libraries, missing) = bench::libraries()?;
+        match &self.mpi {
+            Some(wanted) => {
+                libraries.retain(|library| library.family.key() == wanted);
+                if libraries.is_empty() {
+                    return Err(missing.join("; "));
+                }
             }
+            None => missing
+                .iter()
+                .for_each(|line| eprintln!("copytune: {line}")),
         }
-        None => missing
-            .iter()
-            .for_each(|line| eprintln!("copytune: {line}")),
+        let scratch = tempfile::Builder::new()
+            .prefix("copytune-bench-")
+            .tempdir()
+            .map_err(|error| format!("no temporary directory: {error}; set TMPDIR to one"))?;
+        let (shim, cache) = (shim(self.lib.as_deref())?, programs::cache_dir());
+        let mut conditions = bench::conditions(&libraries, Some(&shim));
+        conditions.push(format!("{} {options:?}", self.quick));
+        let setting = Setting {
+            kept: Kept::open(&cache, benchmark, &conditions, self.anew)?,
+            shim,
+            libraries,
+            quick: self.quick,
+            cache,
+            scratch: scratch.path().to_owned(),
+        };
+        Ok((setting, scratch))
     }
-    let scratch = tempfile::Builder::new()
-        .prefix("copytune-bench-")
-        .tempdir()
-        .map_err(|error| format!("no temporary directory: {error}; set TMPDIR to one"))?;
-    let setting = Setting {
-        shim: shim(lib)?,
-        libraries,
-        quick,
-        cache: programs::cache_dir(),
-        scratch: scratch.path().to_owned(),
-    };
-    Ok((setting, scratch))
 }
 
 fn benchmark(name: &str) -> Result<&'static Benchmark, String> {
     let found = BENCHMARKS.iter().find(|benchmark| benchmark.name == name);
     found.copied().ok_or_else(|| {
         let names: Vec<&str> = BENCHMARKS.iter().map(|b| b.name).collect();
-        let apart = [bench::convergence::NAME, bench::copy::NAME, bench::space::NAME];
-        format!("there is {}, {}", names.join(", "), apart.join(", "))
+        format!(
+            "there is {}, bandwidth, convergence, copy, exchange, nas, pingping, pingpong, space",
+            names.join(", ")
+        )
     })
 }
 
@@ -125,19 +160,6 @@ fn list() -> String {
         text.push_str(&format!("  {name:12} {about}\n"));
     }
     text
-}
-
-fn print(results: &Results) {
-    println!("{}", results.machine.line());
-    for table in &results.findings.tables {
-        println!("\n{table}");
-    }
-    for note in &results.findings.notes {
-        println!("{note}");
-    }
-    for figure in &results.findings.figures {
-        println!("{figure}");
-    }
 }
 
 /// The preload library's path, absolute.
@@ -157,28 +179,4 @@ fn shim(given: Option<&Path>) -> Result<PathBuf, String> {
             path.display()
         )
     })
-}
-
-/// Fails before the measurement rather than after it.
-fn writable(file: &Path) -> Result<(), String> {
-    std::fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(file)
-        .map(drop)
-        .map_err(|error| cannot_write(file, &error))
-}
-
-fn write(file: &Path, text: String) -> Result<(), String> {
-    std::fs::write(file, text).map_err(|error| cannot_write(file, &error))
-}
-
-/// The exit status.
-fn verdict(results: &Results, check: bool) -> ExitCode {
-    let short = results.findings.figures.iter().any(|figure| !figure.met());
-    ExitCode::from(u8::from(check && short))
-}
-
-fn cannot_write(file: &Path, error: &std::io::Error) -> String {
-    format!("{} cannot be written: {error}", file.display())
 }

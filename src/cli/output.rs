@@ -26,7 +26,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<Place, String> {
     }
     let cannot = |error: io::Error| {
         format!(
-            "{} cannot be written: {error}; name another file with --output",
+            "{} cannot be written: {error}; name another file",
             path.display()
         )
     };

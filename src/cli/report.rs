@@ -11,7 +11,7 @@ use copytune_core::state::{Key, State, recordings_at};
 
 use super::Outcome;
 use super::output::{self, write_whole};
-use super::states::{self, no_such_rank};
+use super::states::{self, Part, no_such_rank};
 
 /// Write what was learnt as one page of HTML, complete in itself
 ///
@@ -32,12 +32,8 @@ pub struct Args {
     /// List the states in the directory and write nothing
     #[arg(long, conflicts_with = "output")]
     list: bool,
-    /// Show one rank alone instead of all together
-    #[arg(long, value_name = "N")]
-    rank: Option<u32>,
-    /// Leave nothing out, also not what the latest run did not use
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    part: Part,
 }
 
 impl Args {
@@ -51,9 +47,9 @@ impl Args {
         }
         let (chosen, others) = choose(&states, self.program.as_deref(), &path)?;
         let mut symbols = Symbols::new();
-        let report = Report::new(chosen, self.rank, self.all, &mut symbols)
-            .ok_or_else(|| no_such_rank(chosen, self.rank))?;
-        let recorded = recorded(&path, &chosen.key, self.rank, &mut symbols);
+        let report = Report::new(chosen, self.part.rank, self.part.all, &mut symbols)
+            .ok_or_else(|| no_such_rank(chosen, self.part.rank))?;
+        let recorded = recorded(&path, &chosen.key, self.part.rank, &mut symbols);
         let learnt;
         let flow = match &recorded {
             Some(analysis) => analysis.threads.first().map(|thread| Flow {
@@ -62,7 +58,7 @@ impl Args {
                 source: Source::Recorded(analysis.began),
             }),
             None => {
-                learnt = learnt_by_first(chosen, &report, self.all, &mut symbols);
+                learnt = learnt_by_first(chosen, &report, self.part.all, &mut symbols);
                 learnt.as_ref().map(|(rank, thread)| Flow {
                     thread,
                     rank: *rank,
@@ -73,7 +69,7 @@ impl Args {
         let page = Page {
             report: &report,
             flow,
-            all: self.all,
+            all: self.part.all,
             now,
         };
         let place = write_whole(&self.output, &page.to_html())?;

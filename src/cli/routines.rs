@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use copytune_core::options::Options;
-use copytune_core::routines::{Caches, Features, Mask, listing, traps};
+use copytune_core::routines::{Caches, Features, listing, traps};
 
-use super::Outcome;
+use super::{Outcome, env};
 
 /// List the copy routines, and which of them this machine can use
 ///
@@ -22,14 +21,7 @@ pub struct Args {
 impl Args {
     /// Prints the catalogue for this machine.
     pub fn run(self) -> Outcome {
-        let (options, warnings) = Options::from_env();
-        for warning in warnings {
-            eprintln!("copytune: {warning}");
-        }
-        let mask = match &options.cpu_mask {
-            Some(mask) => mask.parse::<Mask>()?,
-            None => Mask::NONE,
-        };
+        let mask = env::mask()?;
         let (features, caches) = (Features::detect(), Caches::detect());
         let traps = traps(features.masked(mask), &caches);
         let listing = listing(features, mask, caches, traps);

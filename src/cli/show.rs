@@ -9,7 +9,7 @@ use copytune_core::report::{self, Report, Symbols};
 use copytune_core::state::State;
 
 use super::Outcome;
-use super::states::{self, no_such_rank};
+use super::states::{self, Part, no_such_rank};
 
 /// Show what was learnt: loops, intervals and call sites, with what tuning gained
 #[derive(Parser)]
@@ -21,12 +21,8 @@ pub struct Args {
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
-    /// Show one rank alone instead of all together
-    #[arg(long, value_name = "N")]
-    rank: Option<u32>,
-    /// List everything, also what the latest run did not use
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    part: Part,
 }
 
 impl Args {
@@ -35,13 +31,13 @@ impl Args {
         let (_, states) = states::at(self.path.as_deref())?;
         let newest = &states[0];
         let mut symbols = Symbols::new();
-        let report = Report::new(newest, self.rank, self.all, &mut symbols)
-            .ok_or_else(|| no_such_rank(newest, self.rank))?;
+        let report = Report::new(newest, self.part.rank, self.part.all, &mut symbols)
+            .ok_or_else(|| no_such_rank(newest, self.part.rank))?;
         let now = states::now();
         if self.json {
             println!("{}", report::to_json(&report)?);
         } else {
-            print!("{}", report::to_text(&report, terminal_width(), self.all, now));
+            print!("{}", report::to_text(&report, terminal_width(), self.part.all, now));
             print!("{}", others(&states, now));
         }
         Ok(ExitCode::SUCCESS)

@@ -9,19 +9,62 @@ use copytune_core::options::Options;
 use copytune_core::report::units;
 use copytune_core::state::{State, states_at};
 
+/// Of what is known of a job, the part that is asked for.
+#[derive(clap::Args)]
+pub struct Part {
+    /// Take this rank alone: for `analyze` instead of the first one, else instead of all together
+    #[arg(long, value_name = "N")]
+    pub rank: Option<u32>,
+    /// Leave nothing out, also not what the latest run did not use
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// Where a command looks: at a path that was given, or where the library would put things in this environment.
+pub struct Place {
+    /// The path.
+    pub path: PathBuf,
+    is_default: bool,
+}
+
+impl Place {
+    /// The path that was given, or the default.
+    ///
+    /// # Errors
+    /// There is no default in this environment.
+    pub fn new(given: Option<&Path>) -> Result<Place, String> {
+        let path = match given {
+            Some(path) => Some(path.to_owned()),
+            None => Options::from_env().0.dir,
+        };
+        let is_default = given.is_none();
+        path.map(|path| Place { path, is_default }).ok_or_else(|| {
+            "no state directory: neither COPYTUNE_DIR nor HOME is set; name one".to_owned()
+        })
+    }
+
+    /// Why it cannot be read; `nothing` is said where the default is not there yet.
+    pub fn cannot_read(&self, error: &io::Error, nothing: fn(&Path) -> String) -> String {
+        match error.kind() {
+            io::ErrorKind::NotFound if self.is_default => nothing(&self.path),
+            io::ErrorKind::NotFound => {
+                format!("{}: no such file or directory", self.path.display())
+            }
+            _ => format!("{} cannot be read: {error}", self.path.display()),
+        }
+    }
+}
+
 /// The states, newest first and at least one, at that path or where the library would put them in this environment, and
 /// the path. What had to be passed over is said on stderr.
 ///
 /// # Errors
 /// A sentence when there is none.
 pub fn at(path: Option<&Path>) -> Result<(PathBuf, Vec<State>), String> {
-    let is_default = path.is_none();
-    let path = match path {
-        Some(path) => path.to_owned(),
-        None => default_dir()?,
-    };
+    let place = Place::new(path)?;
     let (states, refusals) =
-        states_at(&path).map_err(|error| cannot_read(&path, &error, is_default))?;
+        states_at(&place.path).map_err(|error| place.cannot_read(&error, nothing_in))?;
+    let path = place.path;
     for refusal in &refusals {
         eprintln!("copytune: {refusal}");
     }
@@ -65,22 +108,6 @@ pub fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_secs())
-}
-
-/// The directory that the library would use in this environment.
-fn default_dir() -> Result<PathBuf, String> {
-    let (options, _) = Options::from_env();
-    options.dir.ok_or_else(|| {
-        "no state directory: neither COPYTUNE_DIR nor HOME is set; name one".to_owned()
-    })
-}
-
-fn cannot_read(path: &Path, error: &io::Error, is_default: bool) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound if is_default => nothing_in(path),
-        io::ErrorKind::NotFound => format!("{}: no such file or directory", path.display()),
-        _ => format!("{} cannot be read: {error}", path.display()),
-    }
 }
 
 fn nothing_in(path: &Path) -> String {

@@ -23,6 +23,8 @@ pub struct Chart {
     pub series: Vec<Series>,
     /// Values of y across the whole chart.
     pub references: Vec<Reference>,
+    /// Values of x from its bottom to its top, with what is written on them. They do not widen the axis.
+    pub borders: Vec<(f64, String)>,
     /// Height of the area between the axes.
     pub height: f64,
 }
@@ -36,6 +38,7 @@ impl Default for Chart {
             y: Axis::new("", Scale::Linear, |value| value.to_string()),
             series: Vec::new(),
             references: Vec::new(),
+            borders: Vec::new(),
             height: 240.0,
         }
     }
@@ -131,15 +134,35 @@ impl Chart {
             }
             path.axis d=(format!("M{left:.1} {top:.1}V{bottom:.1}H{right:.1}")) {}
             text.end x=(format!("{right:.1}")) y=(format!("{:.1}", bottom + 34.0)) { (self.x.label) }
-            @for series in &self.series { (series.draw(&x, &y)) }
-            @for reference in &self.references {
-                @if let Some(at) = y.at(reference.y) {
-                    path.zero d=(format!("M{left:.1} {at:.1}H{right:.1}")) {}
-                    text.end.halo x=(format!("{right:.1}")) y=(format!("{:.1}", at - 4.0)) { (reference.label) }
+            @for (at, label) in self.borders.iter().filter_map(|(value, label)| Some((x.at(*value)?, label))) {
+                @if (left..=right).contains(&at) {
+                    path.border d=(format!("M{at:.1} {top:.1}V{bottom:.1}")) {}
+                    text x=(format!("{:.1}", at + 3.0)) y=(format!("{:.1}", bottom - 5.0)) { (label) }
                 }
+            }
+            @for series in &self.series { (series.draw(&x, &y)) }
+            @for (at, label_at, label) in self.labelled(&y) {
+                path.zero d=(format!("M{left:.1} {at:.1}H{right:.1}")) {}
+                text.end.halo x=(format!("{right:.1}")) y=(format!("{label_at:.1}")) { (label) }
             }
         };
         frame(&self.title, &self.summary, bottom + 42.0, content)
+    }
+
+    /// The heights of the references and of their labels, which stand above them, or lower where one stands already.
+    fn labelled(&self, y: &Laid) -> Vec<(f64, f64, &str)> {
+        const LINE: f64 = 13.0;
+        let mut places: Vec<(f64, &str)> = (self.references.iter())
+            .filter_map(|reference| Some((y.at(reference.y)?, reference.label.as_str())))
+            .collect();
+        places.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut free = f64::NEG_INFINITY;
+        let labelled = places.into_iter().map(|(at, label)| {
+            let label_at = (at - 4.0).max(free);
+            free = label_at + LINE;
+            (at, label_at, label)
+        });
+        labelled.collect()
     }
 }
 

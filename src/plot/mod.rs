@@ -1,5 +1,5 @@
 //! Plots as SVG, for the pages that reports and benchmarks write: charts of lines and dots with intervals
-//! ([`Chart`]), stacked bars ([`Bars`]), and rows of estimates with their intervals ([`Ranges`]).
+//! ([`Chart`]), stacked bars ([`Bars`]), rows of estimates with their intervals ([`Ranges`]), and maps ([`Map`]).
 //!
 //! Each has `to_svg`, an `<svg>` element to be put into a page that also has [`STYLE`] once in a `<style>`, and
 //! [`standalone`] makes a file of its own of it, [`sheet`] one of several. Nothing refers to anything outside: no script, font or image. Colours follow
@@ -32,6 +32,7 @@
 
 mod bars;
 mod chart;
+mod map;
 mod ranges;
 mod scale;
 mod sheet;
@@ -39,6 +40,7 @@ mod style;
 
 pub use bars::{Bar, Bars};
 pub use chart::{Chart, Mark, Point, Reference, Series};
+pub use map::Map;
 pub use ranges::{Range, Ranges};
 pub use scale::{Axis, Scale};
 pub use sheet::{Panel, sheet};

@@ -48,7 +48,7 @@ pub fn sheet(title: &str, note: &str, columns: usize, panels: Vec<Panel>) -> Str
             height=(format!("{top:.0}")) role="img" {
             title { (title) }
             style { (PreEscaped(STYLE)) }
-            rect width="100%" height="100%" style="fill:var(--paper)" {}
+            rect.paper width="100%" height="100%" {}
             text x=(MARGIN) y="24" style="font-size:17px;font-weight:bold" { (title) }
             text x=(MARGIN) y="43" { (note) }
             @for (x, y, caption, plot) in placed {

@@ -5,12 +5,51 @@ use maud::{Markup, html};
 /// Number of tones; series with a greater number begin again.
 pub const TONES: usize = 8;
 
+/// A tone without variables.
+macro_rules! plain {
+    ($number:literal, $colour:literal) => {
+        concat!(
+            ".line.tone",
+            $number,
+            ",.whisker.tone",
+            $number,
+            "{stroke:",
+            $colour,
+            "}",
+            ".dot.tone",
+            $number,
+            ",.pale.tone",
+            $number,
+            ",.bar.tone",
+            $number,
+            "{fill:",
+            $colour,
+            "}",
+        )
+    };
+}
+
 /// CSS of all plots. The tones are those of Okabe and Ito (2002), which people with any colour vision can tell apart,
 /// lighter on dark. A page may set `--ink`, `--faint` and `--paper` itself, on `.plot` or an element around it.
-pub const STYLE: &str = "\
-.plot{--ink:#222;--faint:#bbb;--paper:#fff;font:12px system-ui,sans-serif;display:block;max-width:100%;height:auto}\
-.plot text{fill:var(--ink)}.plot .end{text-anchor:end}.plot .mid{text-anchor:middle}\
+///
+/// What draws SVG without knowing CSS variables (librsvg, Inkscape, LaTeX) takes the plain colours that stand first; each
+/// is overruled by a later rule for those that do.
+pub const STYLE: &str = concat!(
+    ".plot{font-family:sans-serif;font-size:12px}.paper{fill:#fff}.plot text{fill:#222}.grid{stroke:#bbb;fill:none}\
+.axis,.border,.zero{stroke:#222;fill:none}.halo{stroke:#fff}.line,.whisker{fill:none}",
+    plain!("0", "#0072b2"),
+    plain!("1", "#d55e00"),
+    plain!("2", "#009e73"),
+    plain!("3", "#aa4499"),
+    plain!("4", "#b58900"),
+    plain!("5", "#56b4e9"),
+    plain!("6", "#777"),
+    plain!("7", "#882255"),
+    "\
+.plot{--ink:#222;--faint:#bbb;--paper:#fff;font:12px system-ui,sans-serif}\
+.plot .paper{fill:var(--paper)}.plot text{fill:var(--ink)}.plot .end{text-anchor:end}.plot .mid{text-anchor:middle}\
 .plot .grid{stroke:var(--faint);stroke-width:.6;fill:none}.plot .axis{stroke:var(--ink);stroke-width:1;fill:none}\
+.plot .border{stroke:var(--ink);stroke-width:.7;stroke-dasharray:1 4;fill:none}\
 .plot .zero{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:5 4;fill:none}\
 .tone0{--tone:#0072b2}.tone1{--tone:#d55e00}.tone2{--tone:#009e73}.tone3{--tone:#aa4499}\
 .tone4{--tone:#b58900}.tone5{--tone:#56b4e9}.tone6{--tone:#777}.tone7{--tone:#882255}\
@@ -23,7 +62,8 @@ pub const STYLE: &str = "\
 @media screen and (prefers-color-scheme:dark){.plot{--ink:#ddd;--faint:#555;--paper:#16181c}\
 .tone0{--tone:#4da6e0}.tone1{--tone:#ff9a4d}.tone2{--tone:#2fc79a}.tone3{--tone:#d58fd0}\
 .tone4{--tone:#e0b83c}.tone5{--tone:#8fd0f5}.tone6{--tone:#a0a0a0}.tone7{--tone:#e07aa5}}\
-@media print{.plot *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}";
+@media print{.plot *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}"
+);
 
 /// The class of a tone.
 pub(super) fn tone(number: usize) -> String {

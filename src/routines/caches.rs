@@ -2,12 +2,12 @@
 
 use super::cpu::cpuid;
 use crate::report::units;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
 
 /// Where the sizes were found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheSource {
     /// CPUID, leaf 4 (Intel) or 8000_001D (AMD).
@@ -19,7 +19,7 @@ pub enum CacheSource {
 }
 
 /// Bytes of the data or unified cache of each level; `None` where a level does not exist or is not reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caches {
     /// Level 1, data.
     pub l1d: Option<usize>,

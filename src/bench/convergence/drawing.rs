@@ -2,7 +2,7 @@
 
 use super::curves::{Curve, MEDIAN};
 use super::{BLIND, Case, bound};
-use crate::plot::{Axis, Chart, Mark, Panel, Point, Reference, Scale, Series, sheet};
+use crate::plot::{Axis, Chart, Mark, Panel, Point, Reference, Scale, Series};
 use crate::tuner::strategy;
 
 /// The least excess that is drawn: half a percent.
@@ -11,26 +11,21 @@ const LEAST: f64 = 0.005;
 const QUARTILES: [usize; 10] = [1, 3, 10, 30, 75, 150, 300, 750, 1500, 3000];
 const ASIDE: f64 = 1.05;
 
-/// The drawing as an SVG document.
-pub fn to_svg(cases: &[Case], place: &str, seeds: u64) -> String {
-    let default = strategy::default().name();
-    let note = format!(
-        "Medians of {seeds} seeds; bars: quartiles of {default} and {BLIND}. Spaces {place}"
-    );
+/// A row for each space, in it a panel for each number of pairs.
+pub fn panels(cases: &[Case], seeds: u64) -> Vec<Panel> {
     let sizes: Vec<&[Case]> = cases.chunk_by(|a, b| a.size.key == b.size.key).collect();
     let spaces = sizes.iter().map(|cases| cases.len()).max().unwrap_or(0);
-    // A row for each space, a column for each number of pairs.
     let panels = (0..spaces).flat_map(|row| sizes.iter().filter_map(move |cases| cases.get(row)));
-    sheet(
-        "Excess of the best configuration found over the optimum, by evaluations",
-        &note,
-        sizes.len(),
-        panels.map(panel).collect(),
-    )
+    panels.map(|case| panel(case, seeds)).collect()
 }
 
-fn panel(case: &Case) -> Panel {
-    let caption = format!("{}: {}", case.size.title, case.space);
+fn panel(case: &Case, seeds: u64) -> Panel {
+    let caption = format!(
+        "{}, {}: excess of the best configuration found; medians of {seeds} seeds, bars: quartiles of {} and {BLIND}",
+        case.size.title,
+        case.space,
+        strategy::default().name()
+    );
     let percent = |excess: f64| format!("{} %", (excess * 1000.0).round() / 10.0);
     let lines = case.curves.iter().enumerate().map(|(tone, curve)| Series {
         name: curve.strategy.to_owned(),
@@ -67,6 +62,7 @@ fn panel(case: &Case) -> Panel {
             ),
         }],
         height: 300.0,
+        ..Chart::default()
     };
     Panel {
         caption,

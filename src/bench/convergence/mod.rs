@@ -8,16 +8,17 @@ mod curves;
 mod drawing;
 mod landscape;
 
+use super::csv::Csv;
+use super::machine::Machine;
 use super::space::Measured;
 use super::table::Table;
 use super::targets::{CONVERGENCE_FOUR, CONVERGENCE_PAIR, CONVERGENCE_SPEED, Target};
-use super::{Figure, Progress};
+use super::{Figure, Findings, Progress, Results};
 use crate::tuner::space::{Space, Synthetic, USUAL_NOISE};
 use crate::tuner::strategy;
 use curves::Curve;
 use landscape::MeasuredSpace;
 use serde_json::json;
-use std::fmt::Write as _;
 
 /// The benchmark's name.
 pub const NAME: &str = "convergence";
@@ -25,8 +26,6 @@ pub const NAME: &str = "convergence";
 pub const ABOUT: &str =
     "how many evaluations each search strategy needs, on measured solution spaces; needs no MPI";
 
-/// Version of the meaning of the JSON.
-const SCHEMA: u32 = 1;
 /// The yardstick.
 const BLIND: &str = "random";
 /// Of a synthetic space: choices of a variable, and the part of an execution that is not copying.
@@ -65,6 +64,8 @@ const SIZES: [Size; 2] = [
 pub struct Request {
     /// Seeds of each curve.
     pub seeds: u64,
+    /// Whether fewer seeds than usual were asked for.
+    pub quick: bool,
     /// The measured spaces; none: synthetic ones.
     pub measured: Option<Measured>,
 }
@@ -76,52 +77,38 @@ struct Case {
     curves: Vec<Curve>,
 }
 
-/// What was found, in all forms.
-#[derive(Debug)]
-pub struct Report {
-    /// For people.
-    pub tables: Vec<Table>,
-    /// What no table says.
-    pub notes: Vec<String>,
-    /// To be held against the targets.
-    pub figures: Vec<Figure>,
-    /// What `--json` writes.
-    pub json: serde_json::Value,
-    /// What `--csv` writes.
-    pub csv: String,
-    /// What `--svg` writes.
-    pub svg: String,
-}
-
 /// Runs every strategy on every space.
 ///
 /// # Errors
 /// A space has no times: one sentence.
-pub fn measure(request: &Request) -> Result<Report, String> {
+pub fn measure(request: &Request) -> Result<Results, String> {
+    let machine = Machine::detect();
     let cases = match &request.measured {
         Some(measured) => on_measured(measured, request.seeds)?,
         None => on_synthetic(request.seeds),
     };
     let ranking = ranking(&cases);
     let place = match &request.measured {
-        Some(measured) => format!("measured on {}, {}", measured.place, measured.library),
+        Some(measured) => format!(
+            "measured on {}, {}",
+            measured.machine.line(),
+            measured.library
+        ),
         None => {
             format!("synthetic, {CHOICES} choices a variable, noise 5 %, a space for each seed")
         }
     };
-    let mut tables: Vec<Table> = SIZES
-        .iter()
-        .map(|size| table(&cases, size, &place))
-        .collect();
+    let mut tables: Vec<Table> = SIZES.iter().map(|size| table(&cases, size)).collect();
     tables.push(overall(&ranking));
-    Ok(Report {
+    let mut notes = vec![format!("Spaces {place}; {} seeds.", request.seeds)];
+    notes.extend(remarks(request, &ranking));
+    let findings = Findings {
         tables,
-        notes: notes(request, &ranking),
+        notes,
         figures: figures(&cases, &ranking),
-        json: json!({
-            "schema": SCHEMA,
-            "benchmark": NAME,
-            "version": env!("CARGO_PKG_VERSION"),
+        plots: drawing::panels(&cases, request.seeds),
+        csv: Some(csv(&cases)),
+        data: json!({
             "spaces": place,
             "seeds": request.seeds,
             "cases": cases.iter().map(|case| json!({
@@ -131,9 +118,9 @@ pub fn measure(request: &Request) -> Result<Report, String> {
                 "curves": case.curves,
             })).collect::<Vec<_>>(),
         }),
-        csv: csv(&cases),
-        svg: drawing::to_svg(&cases, &place, request.seeds),
-    })
+    };
+    // Nothing is timed: who else works on the machine changes nothing.
+    Ok(Results::new(NAME, request.quick, false, machine, findings))
 }
 
 fn on_measured(measured: &Measured, seeds: u64) -> Result<Vec<Case>, String> {
@@ -274,7 +261,7 @@ fn percent(excess: f64) -> String {
 }
 
 /// The strategies on each space, for one size.
-fn table(cases: &[Case], size: &Size, place: &str) -> Table {
+fn table(cases: &[Case], size: &Size) -> Table {
     let bound = bound(size);
     let heads = [
         "space and strategy".to_owned(),
@@ -288,7 +275,7 @@ fn table(cases: &[Case], size: &Size, place: &str) -> Table {
     ];
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let title = format!(
-        "{} ({} variables): excess over the optimum in %, medians over the seeds; {place}",
+        "{} ({} variables): excess over the optimum in %, medians over the seeds",
         size.title,
         2 * size.pairs
     );
@@ -346,7 +333,7 @@ fn overall(ranking: &[Standing]) -> Table {
     table
 }
 
-fn notes(request: &Request, ranking: &[Standing]) -> Vec<String> {
+fn remarks(request: &Request, ranking: &[Standing]) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(measured) = request
         .measured
@@ -401,24 +388,33 @@ fn figures(cases: &[Case], ranking: &[Standing]) -> Vec<Figure> {
 
 /// Every curve, a line for each evaluation.
 fn csv(cases: &[Case]) -> String {
-    let mut text =
-        String::from("space,pairs,strategy,evaluations,lower_quartile,median,upper_quartile\n");
+    let mut csv = Csv::new(&[
+        "space",
+        "pairs",
+        "strategy",
+        "evaluations",
+        "lower_quartile",
+        "median",
+        "upper_quartile",
+    ]);
+    let digits = |excess: &f64| format!("{excess:.5}");
     for case in cases {
         for curve in &case.curves {
             let [low, median, high] = &curve.quartiles;
             for (at, ((low, median), high)) in low.iter().zip(median).zip(high).enumerate() {
-                let _ = writeln!(
-                    text,
-                    "\"{}\",{},{},{},{low:.5},{median:.5},{high:.5}",
-                    case.space,
-                    case.size.pairs,
-                    curve.strategy,
-                    at + 1
-                );
+                csv.row(&[
+                    &case.space,
+                    &case.size.pairs,
+                    &curve.strategy,
+                    &(at + 1),
+                    &digits(low),
+                    &digits(median),
+                    &digits(high),
+                ]);
             }
         }
     }
-    text
+    csv.finish()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The benchmark on spaces whose answer is known.
 
+use super::super::machine::Machine;
 use super::super::space::Conditions;
 use super::super::space::plan::Plan;
 use super::*;
@@ -17,12 +18,7 @@ fn measured(routines: usize, cost: impl Fn(usize, usize) -> f64) -> Measured {
         passes: 5,
         seed: 1,
     };
-    let mut measured = Measured::new(
-        plan,
-        "here".to_owned(),
-        serde_json::Value::Null,
-        "none".to_owned(),
-    );
+    let mut measured = Measured::new(plan, Machine::detect(), "none".to_owned());
     let surface = &mut measured.surfaces[0];
     surface.passes = 5;
     for (pair, times) in surface.nanoseconds.iter_mut().enumerate() {
@@ -45,9 +41,11 @@ fn graded() -> Measured {
 fn the_default_finds_good_pairs_more_quickly_than_blind_search() {
     let request = Request {
         seeds: 15,
+        quick: true,
         measured: Some(graded()),
     };
-    let report = measure(&request).expect("there are times");
+    let results = measure(&request).expect("there are times");
+    let report = &results.findings;
     let value = |name: &str| {
         let figures = report
             .figures
@@ -60,24 +58,25 @@ fn the_default_finds_good_pairs_more_quickly_than_blind_search() {
     assert!(value("convergence-speed")[1] < 50.0, "{:?}", report.figures);
     let names = strategy::names().count();
     assert_eq!(report.tables[2].rows.len(), names);
-    assert_eq!(report.csv.lines().count(), 1 + names * 2 * (150 + 1500));
+    let lines = results.to_csv().lines().count();
+    assert_eq!(lines, 1 + names * 2 * (150 + 1500));
     assert_eq!(
-        report.json["cases"][1]["curves"][0]["quartiles"][1]
+        report.data["cases"][1]["curves"][0]["quartiles"][1]
             .as_array()
             .map(Vec::len),
         Some(3000)
     );
-    assert!(report.svg.ends_with("</svg>\n"));
-    assert_eq!(report.svg.matches("<svg").count(), 1 + 2);
+    assert_eq!(report.plots.len(), 2);
 }
 
 #[test]
 fn the_same_file_and_seeds_give_the_same_figures() {
     let request = Request {
         seeds: 2,
+        quick: true,
         measured: Some(graded()),
     };
-    let json = || measure(&request).expect("there are times").json;
+    let json = || measure(&request).expect("there are times").findings.data;
     assert_eq!(json(), json());
 }
 
@@ -87,6 +86,7 @@ fn a_space_without_times_is_refused() {
     measured.surfaces[0].passes = 0;
     let request = Request {
         seeds: 1,
+        quick: true,
         measured: Some(measured),
     };
     let error = measure(&request).unwrap_err();

@@ -2,19 +2,19 @@
 //! what the machine can stream.
 //!
 //! [`plan`] says what is measured, [`stage`] brings the data into its state and times, [`rounds`] decides what comes when,
-//! [`summary`] what it amounts to, [`export`] and [`plot`] show it. It needs no MPI and preloads nothing.
+//! [`summary`] what it amounts to, [`export`] and [`drawing`] show it. It needs no MPI and preloads nothing.
 
+mod drawing;
 mod export;
 mod limit;
 mod memory;
 mod partner;
 pub mod plan;
-mod plot;
 mod rounds;
 mod stage;
 mod summary;
 
-use super::machine::Machine;
+use super::kept::Kept;
 use super::{Findings, Results};
 use crate::routines::{Trap, traps};
 use plan::{Plan, Request};
@@ -28,33 +28,22 @@ pub const NAME: &str = "copy";
 /// One line for the list.
 pub const ABOUT: &str = "every copy routine by size, alignment and state of the data; needs no MPI";
 
-/// The results in all their forms.
-#[derive(Debug)]
-pub struct Report {
-    /// Tables, verdicts, and what `--json` writes.
-    pub results: Results,
-    /// What `--csv` writes.
-    pub csv: String,
-    /// What `--svg` writes.
-    pub svg: String,
-}
-
-/// Measures, in about the time that is given.
+/// Measures, in about the time that is given; rounds that an interrupted run has kept are not made again.
 ///
 /// # Errors
 /// There is nothing to measure, no memory, or a routine copied wrongly: one sentence.
-pub fn measure(request: &Request, time: Duration) -> Result<Report, String> {
+pub fn measure(request: &Request, time: Duration, kept: Kept) -> Result<Results, String> {
     // On a thread of its own, so that the caller's is not bound to a processor.
     std::thread::scope(|scope| {
-        let measuring = scope.spawn(|| bound_to_one_core(request, time));
+        let measuring = scope.spawn(move || bound_to_one_core(request, time, kept));
         measuring
             .join()
             .unwrap_or_else(|_| Err("the benchmark failed inside; please report it".to_owned()))
     })
 }
 
-fn bound_to_one_core(request: &Request, time: Duration) -> Result<Report, String> {
-    let machine = Machine::detect();
+fn bound_to_one_core(request: &Request, time: Duration, kept: Kept) -> Result<Results, String> {
+    let machine = kept.begun()?;
     let (own, other) = partner::processors();
     if let Some(cpu) = own {
         partner::pin(cpu)?;
@@ -69,12 +58,13 @@ fn bound_to_one_core(request: &Request, time: Duration) -> Result<Report, String
         other.filter(|_| with_partner),
     )?;
     let traps = traps(request.features, &caches);
-    let outcome = rounds::run(&plan, request, &mut stage, limits_at, time)
+    let outcome = rounds::run(&plan, request, &mut stage, limits_at, time, &kept)
         .map_err(|wrong| format!("{wrong} (--seed {})", request.seed))?;
     let summary = Summary::new(&outcome, last_cache);
 
     let mut notes = vec![summary::resolution(&plan, outcome.rounds)];
     notes.push(format!("Orders: --seed {} repeats them.", request.seed));
+    notes.extend(kept.note());
     notes.extend(summary.noise());
     if other.is_none() {
         notes.push(
@@ -85,28 +75,26 @@ fn bound_to_one_core(request: &Request, time: Duration) -> Result<Report, String
         format!("{}: {about}", if *noticed { "trap" } else { "no trap" })
     };
     notes.extend(traps.iter().map(told));
-    let line = machine.line();
-    Ok(Report {
-        csv: export::csv(&summary),
-        svg: plot::to_svg(&summary, &line, &caches),
-        results: Results::new(
-            NAME,
-            request.quick,
-            true,
-            machine,
-            Findings {
-                tables: export::tables(&summary),
-                notes,
-                figures: summary.figures(),
-                data: json!({
+    kept.finish();
+    Ok(Results::new(
+        NAME,
+        request.quick,
+        true,
+        machine,
+        Findings {
+            tables: export::tables(&summary),
+            notes,
+            figures: summary.figures(),
+            plots: drawing::panels(&summary, &caches),
+            csv: Some(export::csv(&summary)),
+            data: json!({
                     "seed": request.seed,
                     "processors": { "own": own, "other": other },
                     "features": request.features.names(),
                     "rounds": { "choosing": outcome.rounds.0, "verifying": outcome.rounds.1 },
                     "traps": traps,
                     "summary": summary,
-                }),
-            },
-        ),
-    })
+            }),
+        },
+    ))
 }

@@ -9,10 +9,12 @@ use super::plan::{Cell, Plan, Request, State};
 use super::stage::Stage;
 use crate::bench::Progress;
 use crate::bench::compare::middle;
+use crate::bench::kept::Kept;
 use crate::routines::{CopyFn, DEFAULT, Features, RoutineId, catalogue};
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// One routine in one cell.
@@ -116,9 +118,11 @@ pub fn run(
     stage: &mut Stage,
     limits_at: Cell,
     time: Duration,
+    kept: &Kept,
 ) -> Result<Outcome, String> {
     let mut race = Race {
         features: request.features,
+        seed: request.seed,
         random: Xoshiro256PlusPlus::seed_from_u64(request.seed),
         stage,
         progress: Progress::new(1.0),
@@ -141,7 +145,10 @@ pub fn run(
             chosen.done + 1,
             chosen.most
         );
-        race.choose(&mut cells, &mut kernels, &what)?;
+        race.shuffle(0, chosen.done);
+        let name = format!("choosing {}", chosen.done);
+        let round = kept.step(&name, || race.choose(&cells, &kernels, &what))?;
+        round.add_chosen(&mut cells, &mut kernels);
         chosen.advance();
         cells
             .iter_mut()
@@ -150,6 +157,7 @@ pub fn run(
     let mut limits: Vec<(Kernel, Limit)> = (Way::ALL.into_iter())
         .flat_map(|way| fastest(&kernels, way, limits_at.bytes))
         .collect();
+    let bests: Vec<RoutineId> = cells.iter().map(|cell| cell.best).collect();
     let mut compared = Pace::new(plan.verifying, LEAST.1, began + time);
     while let left @ 1.. = compared.left() {
         race.progress.plan(comparing * left as f64);
@@ -158,7 +166,11 @@ pub fn run(
             compared.done + 1,
             compared.most
         );
-        race.verify(&mut cells, &mut limits, &what)?;
+        race.shuffle(1, compared.done);
+        // Of these routines: further rounds of choosing may have found others.
+        let name = format!("comparing {} {bests:?}", compared.done);
+        let round = kept.step(&name, || race.verify(&cells, &limits, &what))?;
+        round.add_compared(&mut cells, &mut limits);
         compared.advance();
     }
     race.progress.finish();
@@ -240,8 +252,47 @@ fn fastest(kernels: &[(Kernel, Vec<f64>)], way: Way, bytes: usize) -> Vec<(Kerne
     of_way.into_iter().take(FINALISTS).map(limit).collect()
 }
 
+/// What one round measured, in seconds.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Round {
+    /// Of the streams' kernels.
+    kernels: Vec<f64>,
+    /// Of each cell: the routines in their order (those that race, or libc's and the best), and the readers.
+    cells: Vec<(Vec<f64>, Vec<f64>)>,
+}
+
+impl Round {
+    fn add_chosen(&self, cells: &mut [Measured], kernels: &mut [(Kernel, Vec<f64>)]) {
+        for ((_, times), seconds) in kernels.iter_mut().zip(&self.kernels) {
+            times.push(*seconds);
+        }
+        for (measured, (copies, readings)) in cells.iter_mut().zip(&self.cells) {
+            let racing = measured.runners.iter_mut().filter(|runner| runner.racing);
+            for (runner, seconds) in racing.zip(copies) {
+                runner.times.push(*seconds);
+            }
+            for (times, seconds) in measured.reading.iter_mut().zip(readings) {
+                times.push(*seconds);
+            }
+        }
+    }
+
+    fn add_compared(&self, cells: &mut [Measured], limits: &mut [(Kernel, Limit)]) {
+        for ((_, limit), seconds) in limits.iter_mut().zip(&self.kernels) {
+            limit.verified.push(*seconds);
+        }
+        for (measured, (copies, _)) in cells.iter_mut().zip(&self.cells) {
+            if let [libc, best] = copies[..] {
+                measured.libc.push(libc);
+                measured.verified.push(best);
+            }
+        }
+    }
+}
+
 struct Race<'a> {
     features: Features,
+    seed: u64,
     random: Xoshiro256PlusPlus,
     stage: &'a mut Stage,
     progress: Progress,
@@ -249,6 +300,12 @@ struct Race<'a> {
 }
 
 impl Race<'_> {
+    /// Begins a round, whose orders depend on the seed and its number alone.
+    fn shuffle(&mut self, kind: u64, round: usize) {
+        let seed = self.seed ^ (kind << 63) ^ ((round as u64) << 40);
+        self.random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    }
+
     /// 0 to n - 1, shuffled.
     fn order(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
@@ -276,57 +333,70 @@ impl Race<'_> {
     /// Every racing routine of every cell once, cells and routines in random order; every kernel once.
     fn choose(
         &mut self,
-        cells: &mut [Measured],
-        kernels: &mut [(Kernel, Vec<f64>)],
+        cells: &[Measured],
+        kernels: &[(Kernel, Vec<f64>)],
         what: &str,
-    ) -> Result<(), String> {
+    ) -> Result<Round, String> {
         self.progress.step(what);
-        for at in self.order(kernels.len()) {
-            let (kernel, times) = &mut kernels[at];
-            times.push(self.stream(*kernel)?);
-        }
+        let kernels = kernels.iter().map(|(kernel, _)| *kernel);
+        let mut round = self.round(kernels.collect(), cells.len())?;
         for at in self.order(cells.len()) {
-            let measured = &mut cells[at];
+            let measured = &cells[at];
             self.progress.detail(&format!("{what}: {}", measured.cell));
-            for which in self.order(measured.runners.len()) {
-                let runner = &mut measured.runners[which];
-                if runner.racing {
-                    runner.times.push(self.sample(measured.cell, runner.id)?);
-                }
-            }
-            for (times, reader) in measured.reading.iter_mut().zip(READERS) {
-                times.push(self.read(measured.cell, reader)?);
-            }
+            let racing: Vec<RoutineId> = (measured.runners.iter())
+                .filter(|runner| runner.racing)
+                .map(|runner| runner.id)
+                .collect();
+            let copies = self.copies(measured.cell, &racing)?;
+            let readers = READERS.into_iter().take(measured.reading.len());
+            let readings: Result<Vec<f64>, String> = readers
+                .map(|reader| self.read(measured.cell, reader))
+                .collect();
+            round.cells[at] = (copies, readings?);
             self.progress.advance(measured.length());
         }
-        Ok(())
+        Ok(round)
     }
 
     /// libc and the best of every cell in random order; the best kernels.
     fn verify(
         &mut self,
-        cells: &mut [Measured],
-        limits: &mut [(Kernel, Limit)],
+        cells: &[Measured],
+        limits: &[(Kernel, Limit)],
         what: &str,
-    ) -> Result<(), String> {
+    ) -> Result<Round, String> {
         self.progress.step(what);
-        for at in self.order(limits.len()) {
-            let (kernel, limit) = &mut limits[at];
-            limit.verified.push(self.stream(*kernel)?);
-        }
+        let kernels = limits.iter().map(|(kernel, _)| *kernel);
+        let mut round = self.round(kernels.collect(), cells.len())?;
         for at in self.order(cells.len()) {
-            let measured = &mut cells[at];
+            let measured = &cells[at];
             self.progress.detail(&format!("{what}: {}", measured.cell));
-            for which in self.order(2) {
-                let (id, times) = match which {
-                    0 => (DEFAULT, &mut measured.libc),
-                    _ => (measured.best, &mut measured.verified),
-                };
-                times.push(self.sample(measured.cell, id)?);
-            }
+            let copies = self.copies(measured.cell, &[DEFAULT, measured.best])?;
+            round.cells[at] = (copies, Vec::new());
             self.progress.advance(measured.length_of_comparing());
         }
-        Ok(())
+        Ok(round)
+    }
+
+    /// A round with its kernels measured, in random order, and room for so many cells.
+    fn round(&mut self, kernels: Vec<Kernel>, cells: usize) -> Result<Round, String> {
+        let mut round = Round {
+            kernels: vec![0.0; kernels.len()],
+            cells: vec![Default::default(); cells],
+        };
+        for at in self.order(kernels.len()) {
+            round.kernels[at] = self.stream(kernels[at])?;
+        }
+        Ok(round)
+    }
+
+    /// The times of these routines in a cell, measured in random order.
+    fn copies(&mut self, cell: Cell, routines: &[RoutineId]) -> Result<Vec<f64>, String> {
+        let mut times = vec![0.0; routines.len()];
+        for at in self.order(routines.len()) {
+            times[at] = self.sample(cell, routines[at])?;
+        }
+        Ok(times)
     }
 }
 

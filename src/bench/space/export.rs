@@ -148,6 +148,7 @@ mod tests {
     use super::super::plan::Plan;
     use super::super::surface::Conditions;
     use super::*;
+    use crate::bench::machine::Machine;
 
     fn measured() -> Measured {
         let conditions = [false, true].map(|touched| Conditions {
@@ -161,8 +162,7 @@ mod tests {
             passes: 4,
             seed: 1,
         };
-        let mut measured =
-            Measured::new(plan, String::new(), serde_json::Value::Null, String::new());
+        let mut measured = Measured::new(plan, Machine::detect(), String::new());
         for (which, surface) in measured.surfaces.iter_mut().enumerate() {
             surface.passes = 4;
             for (pair, times) in surface.nanoseconds.iter_mut().enumerate() {

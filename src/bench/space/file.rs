@@ -3,6 +3,7 @@
 
 use super::plan::Plan;
 use super::surface::Surface;
+use crate::bench::machine::Machine;
 use serde::{Deserialize, Serialize};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,10 +19,8 @@ pub struct Measured {
     benchmark: String,
     /// Of copytune.
     pub version: String,
-    /// Where it was measured, for people.
-    pub place: String,
-    /// The same in detail.
-    pub machine: serde_json::Value,
+    /// Where it was measured.
+    pub machine: Machine,
     /// With which MPI library, and its version.
     pub library: String,
     /// What is to be measured.
@@ -40,13 +39,12 @@ struct Head {
 
 impl Measured {
     /// Nothing measured yet.
-    pub fn new(plan: Plan, place: String, machine: serde_json::Value, library: String) -> Self {
+    pub fn new(plan: Plan, machine: Machine, library: String) -> Self {
         let conditions = plan.conditions.iter();
         Self {
             schema: SCHEMA,
             benchmark: super::NAME.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            place,
             machine,
             library,
             surfaces: conditions
@@ -180,12 +178,7 @@ mod tests {
             passes: 2,
             seed: 1,
         };
-        Measured::new(
-            plan,
-            "x".to_owned(),
-            serde_json::json!({"cpu": "x"}),
-            "none".to_owned(),
-        )
+        Measured::new(plan, Machine::detect(), "none".to_owned())
     }
 
     #[test]

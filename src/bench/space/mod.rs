@@ -2,33 +2,37 @@
 //!
 //! Two processes send a message there and back in a loop, with copies in user space; what each pair of routines, one for
 //! the sending end and one for the receiving, costs under some conditions is a *surface*. [`plan`] says what is measured,
-//! [`walk`] measures, [`surface`] says what it amounts to, [`file`] keeps it, [`export`] and [`map`] show it.
+//! [`super::walk`] measures, [`surface`] says what it amounts to, [`file`] keeps it, [`export`] and [`map`] show it.
 
 mod export;
 mod file;
 mod map;
 pub mod plan;
 mod surface;
-mod walk;
 
-pub use export::to_csv;
 pub use file::Measured;
-pub use map::to_svg;
 pub use surface::{Conditions, Surface};
 
 use super::machine::Machine;
+use super::messages::Messages;
 use super::mpi::Library;
 use super::pingpong::note_on_cores;
-use super::table::Table;
-use super::{Progress, Setting, programs};
+use super::walk::{Executions, Walker};
+use super::{Findings, Participants, Progress, Results, Setting, programs};
 use plan::Plan;
 use std::path::Path;
-use walk::Walker;
+use surface::KEPT;
 
 /// The benchmark's name.
 pub const NAME: &str = "space";
 /// One line for the list.
 pub const ABOUT: &str = "what each pair of routines costs at the two ends of a message, and whether the best pair moves";
+
+/// Of each pair, in each walk.
+const EXECUTIONS: Executions = Executions {
+    dropped: 1,
+    kept: KEPT,
+};
 
 /// Measures what the file does not have yet, and keeps it there after each walk.
 ///
@@ -38,23 +42,19 @@ pub fn measure(
     plan: Plan,
     setting: &Setting,
     library: &Library,
-    file: Option<&Path>,
+    file: &Path,
 ) -> Result<Measured, String> {
-    let machine = Machine::detect();
-    let described = serde_json::to_value(&machine).map_err(|error| error.to_string())?;
-    let fresh = Measured::new(plan, machine.line(), described, library.version.clone());
-    let mut measured = match file.map(Measured::read).transpose()?.flatten() {
+    let fresh = Measured::new(plan, Machine::detect(), library.version.clone());
+    let mut measured = match Measured::read(file)? {
         Some(found) => continued(found, &fresh).map_err(|reason| {
             format!(
                 "{} {reason}; name another file, or remove this one",
-                file.unwrap_or(Path::new("")).display()
+                file.display()
             )
         })?,
         None => fresh,
     };
-    if let Some(file) = file {
-        measured.write(file)?;
-    }
+    measured.write(file)?;
     let walks = measured.plan.passes as usize * measured.surfaces.len();
     let done = measured.passes();
     if done > 0 {
@@ -84,13 +84,9 @@ pub fn measure(
                 measured.plan.passes,
                 surface.conditions
             ));
-            walker.walk(
-                surface,
-                measured.plan.seed ^ (u64::from(pass) << 32 | at as u64),
-            )?;
-            if let Some(file) = file {
-                measured.write(file)?;
-            }
+            let seed = measured.plan.seed ^ (u64::from(pass) << 32 | at as u64);
+            add_walk(&walker, surface, seed)?;
+            measured.write(file)?;
             progress.advance(1.0);
         }
     }
@@ -98,13 +94,39 @@ pub fn measure(
     Ok(measured)
 }
 
+/// Adds one walk to a surface, which is unchanged where that fails.
+fn add_walk(walker: &Walker, surface: &mut Surface, seed: u64) -> Result<(), String> {
+    let Conditions {
+        bytes,
+        strided,
+        touched,
+    } = surface.conditions;
+    let messages = Messages {
+        pattern: "pingpong",
+        pairs: 1,
+        strided,
+        touched,
+    };
+    let pairs: Vec<(&str, &str)> = (0..surface.nanoseconds.len())
+        .map(|pair| surface.names(pair))
+        .collect();
+    let times = walker.walk(&messages, bytes, &pairs, EXECUTIONS, seed)?;
+    for (known, seconds) in surface.nanoseconds.iter_mut().zip(times) {
+        let nanoseconds = seconds
+            .iter()
+            .map(|seconds| (seconds * 1e9).round().max(1.0) as u32);
+        known.extend(nanoseconds);
+    }
+    surface.passes += 1;
+    Ok(())
+}
+
 /// What was found, if it is a part of the measurement that is wanted.
 fn continued(found: Measured, wanted: &Measured) -> Result<Measured, String> {
-    let cpu = |measured: &Measured| measured.machine.get("cpu").cloned();
     if found.plan != wanted.plan {
         return Err("holds another measurement: other sizes, routines, walks or seed".to_owned());
     }
-    if cpu(&found) != cpu(wanted) || found.library != wanted.library {
+    if found.machine.cpu != wanted.machine.cpu || found.library != wanted.library {
         return Err(format!(
             "was measured on another machine or with another MPI library ({})",
             found.library
@@ -113,22 +135,33 @@ fn continued(found: Measured, wanted: &Measured) -> Result<Measured, String> {
     Ok(found)
 }
 
-/// What people should see: the best pairs, and whether they move.
-pub fn tables(measured: &Measured) -> Vec<Table> {
-    export::tables(measured)
-}
-
-/// What a reader should know that no table says.
-pub fn notes(measured: &Measured) -> Vec<String> {
+/// What was measured, in all its forms; the file of the measurement is written by [`measure`].
+pub fn results(measured: &Measured, setting: &Setting) -> Results {
     let mut notes: Vec<String> = note_on_cores(2).into_iter().collect();
-    let load = measured
-        .machine
-        .get("load")
-        .and_then(serde_json::Value::as_f64);
-    if let Some(load) = load.filter(|&load| load > 0.5) {
-        notes.push(format!(
-            "Other work was running when the measurement began (load {load}): the times are noisy."
-        ));
-    }
-    notes
+    notes.push(format!(
+        "{}, copies in user space; {} of {} walks.",
+        measured.library,
+        measured.passes(),
+        measured.plan.passes as usize * measured.surfaces.len()
+    ));
+    let findings = Findings {
+        tables: export::tables(measured),
+        notes,
+        plots: map::panels(measured),
+        csv: Some(export::to_csv(measured)),
+        ..Findings::default()
+    };
+    let mut results = Results::new(
+        NAME,
+        setting.quick,
+        true,
+        measured.machine.clone(),
+        findings,
+    );
+    results.mpi = Some(Participants {
+        shim: setting.shim.clone(),
+        libraries: setting.libraries.iter().take(1).cloned().collect(),
+        copy_paths: Vec::new(),
+    });
+    results
 }

@@ -1,7 +1,7 @@
 //! What of the solution spaces is measured.
 
 use super::surface::Conditions;
-use super::walk::can_be_strided;
+use crate::bench::messages::Messages;
 use crate::routines::{self, DEFAULT, Features};
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ const BYTES: u64 = 65536;
 const PASSES: u32 = 20;
 const QUICK_PASSES: u32 = 6;
 /// The routines of a quick run: one of each kind.
-const QUICK: [&str; 10] = [
+pub const QUICK: [&str; 10] = [
     "libc",
     "rep-movsb",
     "sse2",
@@ -93,7 +93,7 @@ impl Plan {
         for &bytes in sizes {
             for strided in [false, true] {
                 for touched in [false, true] {
-                    if !strided || can_be_strided(bytes) {
+                    if !strided || Messages::can_be_strided(bytes) {
                         conditions.push(Conditions {
                             bytes,
                             strided,

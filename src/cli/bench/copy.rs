@@ -1,16 +1,15 @@
 //! `copytune bench copy`.
 
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
-use copytune_core::bench::copy::measure;
+use copytune_core::bench::copy::{NAME, measure};
 use copytune_core::bench::copy::plan::{Placement, Request, State, parse_sizes};
-use copytune_core::options::Options;
-use copytune_core::routines::{Features, Mask};
+use copytune_core::bench::kept::Kept;
+use copytune_core::bench::{conditions, programs};
 
-use super::{print, verdict, writable, write};
-use crate::cli::Outcome;
+use super::outputs::Outputs;
+use crate::cli::{Outcome, env};
 
 /// Measure every copy routine by size, alignment and state of the data
 ///
@@ -41,56 +40,44 @@ pub struct Args {
     /// Seed of the random orders [default: from the clock]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Exit with status 1 when a target is not met
+    /// Forget what an interrupted run of the same benchmark has measured
     #[arg(long)]
-    check: bool,
-    /// Write everything that was measured, as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write the times of every routine in every cell, as comma-separated values
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Draw bandwidth by size: the best routine, libc, and the machine's limits
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
+    anew: bool,
+    #[command(flatten)]
+    outputs: Outputs,
 }
 
 impl Args {
     /// Measures, prints, and writes the files.
     pub fn run(self) -> Outcome {
-        let (options, warnings) = Options::from_env();
-        for warning in warnings {
-            eprintln!("copytune: {warning}");
-        }
-        let mask = match &options.cpu_mask {
-            Some(mask) => mask.parse::<Mask>()?,
-            None => Mask::NONE,
-        };
-        let files = [&self.json, &self.csv, &self.svg];
-        for file in files.into_iter().flatten() {
-            writable(file)?;
-        }
+        let features = env::features()?;
+        self.outputs.check_writable()?;
+        // A seed from the clock is none of the conditions: it is kept itself.
+        let options = format!(
+            "{} {:?} {:?} {:?} {:?} {:?} {:?}",
+            self.quick,
+            self.sizes,
+            self.alignments,
+            self.states,
+            self.routines,
+            self.seed,
+            features.names()
+        );
+        let mut conditions = conditions(&[], None);
+        conditions.push(options);
+        let kept = Kept::open(&programs::cache_dir(), NAME, &conditions, self.anew)?;
         let request = Request {
             quick: self.quick,
             sizes: self.sizes.unwrap_or_default().0,
             placements: self.alignments.unwrap_or_default().0,
             states: self.states.unwrap_or_default().0,
             routines: self.routines,
-            seed: self.seed.unwrap_or_else(from_clock),
-            features: Features::detect().masked(mask),
+            seed: kept.step("seed", || Ok(self.seed.unwrap_or_else(from_clock)))?,
+            features,
         };
         let minutes = self.minutes.unwrap_or(if self.quick { 0.8 } else { 9.0 });
-        let report = measure(&request, Duration::from_secs_f64(60.0 * minutes))?;
-        print(&report.results);
-        if let Some(file) = &self.json {
-            write(file, serde_json::to_string_pretty(&report.results)? + "\n")?;
-        }
-        for (file, text) in [(&self.csv, report.csv), (&self.svg, report.svg)] {
-            if let Some(file) = file {
-                write(file, text)?;
-            }
-        }
-        Ok(verdict(&report.results, self.check))
+        let time = Duration::from_secs_f64(60.0 * minutes);
+        self.outputs.emit(measure(&request, time, kept)?)
     }
 }
 

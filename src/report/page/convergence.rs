@@ -123,6 +123,7 @@ fn of_interval(report: &Report, names: &Names, place: usize) -> Markup {
             label: "default at the start".to_owned(),
         }],
         height: 170.0,
+        ..Chart::default()
     };
     let caption = html! {
         b { "Loop " (names.link(place)) }

@@ -9,10 +9,14 @@ use crate::report::{Report, SiteRow, units};
 use crate::state::format::Copied;
 
 /// The ways; the place is the tone.
-const WAYS: [(&str, &str); 4] = [
+const WAYS: [(&str, &str); 5] = [
     (
         "tunable",
         "copied in user space by memcpy or memmove, where routines can be chosen",
+    ),
+    (
+        "direct",
+        "tunable too, and read directly from the sender’s memory in place of the kernel’s copy",
     ),
     (
         "kernel",
@@ -98,7 +102,13 @@ fn untuned(site: &SiteRow) -> u64 {
 }
 
 fn bar(label: String, copied: &Copied, rest: u64) -> Bar {
-    let parts = [copied.user, copied.kernel, copied.unseen, rest];
+    let parts = [
+        copied.user.saturating_sub(copied.direct),
+        copied.direct,
+        copied.kernel,
+        copied.unseen,
+        rest,
+    ];
     let total = copied.total().saturating_add(rest);
     let values = parts.iter().zip(WAYS).map(|(&part, (name, _))| {
         let text = format!(
@@ -127,6 +137,7 @@ fn table(report: &Report, listed: usize) -> Markup {
                         th.n scope="col" { "Message" }
                         th.n scope="col" { "Calls" }
                         th.n scope="col" { "Tunable" }
+                        th.n scope="col" { "Of it direct" }
                         th.n scope="col" { "Kernel" }
                         th.n scope="col" { "Unseen" }
                         th.n scope="col" { "Rest" }
@@ -140,7 +151,11 @@ fn table(report: &Report, listed: usize) -> Markup {
                             td { code { (site.call) } }
                             td.n { (numbers::bytes(&format!("{at}/bytes"), site.bytes)) }
                             td.n { (numbers::count(&format!("{at}/executions"), site.executions)) }
-                            @for part in numbers::copied(&format!("{at}/copied"), &site.copied) { td.n { (part) } }
+                            @let [user, kernel, unseen] = numbers::copied(&format!("{at}/copied"), &site.copied);
+                            td.n { (user) }
+                            td.n { (numbers::bytes(&format!("{at}/copied/direct"), site.copied.direct)) }
+                            td.n { (kernel) }
+                            td.n { (unseen) }
                             td.n { (units::bytes(untuned(site))) }
                             td { (location(site)) }
                         }

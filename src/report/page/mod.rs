@@ -12,14 +12,15 @@ mod intervals;
 mod names;
 mod numbers;
 mod ranks;
+mod shell;
 mod time;
 
 pub use flow::{Flow, Source};
+pub use shell::{Section, document, figure};
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::Report;
-use crate::plot;
 use names::Names;
 
 /// Intervals, call sites and ranks that are listed without `all`.
@@ -36,13 +37,6 @@ pub struct Page<'a> {
     pub all: bool,
     /// When it is made, in seconds since the Unix epoch.
     pub now: u64,
-}
-
-/// A section: its place in the page, its name in the navigation, its heading and its content.
-struct Section {
-    id: &'static str,
-    heading: &'static str,
-    content: Markup,
 }
 
 impl Page<'_> {
@@ -67,47 +61,12 @@ impl Page<'_> {
             "{} on {} ranks: copytune",
             report.key.executable, report.key.ranks
         );
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    // Were there a way to have something loaded by a name in a state file, this would close it.
-                    meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
-                    title { (title) }
-                    style { (PreEscaped(plot::STYLE)) (PreEscaped(include_str!("style.css"))) }
-                }
-                body {
-                    a.skip href="#content" { "To the content" }
-                    (head::header(report))
-                    nav aria-label="Sections" {
-                        ul { @for section in &sections { li { a href={ "#" (section.id) } { (section.heading) } } } }
-                    }
-                    main id="content" {
-                        @for section in &sections {
-                            section id=(section.id) aria-labelledby={ (section.id) "-heading" } {
-                                h2 id={ (section.id) "-heading" } { (section.heading) }
-                                (section.content)
-                            }
-                        }
-                    }
-                    (head::footer(report, self.now))
-                }
-            }
-        };
-        plot::printable(page.into_string())
-    }
-}
-
-/// A plot with what it shows below it.
-fn figure(svg: Markup, caption: Markup) -> Markup {
-    html! {
-        figure {
-            div.scroll tabindex="0" role="group" aria-label="plot" { (svg) }
-            figcaption { (caption) }
-        }
+        document(
+            &title,
+            head::header(report),
+            &sections,
+            head::footer(report, self.now),
+        )
     }
 }
 

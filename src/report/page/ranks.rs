@@ -96,6 +96,7 @@ fn gains(report: &Report, names: &Names) -> Markup {
             label: "default".to_owned(),
         }],
         height: 200.0,
+        ..Chart::default()
     };
     figure(
         chart.to_svg(),

@@ -343,3 +343,30 @@ proptest::proptest! {
         }
     }
 }
+
+/// What was read directly is a part of what was copied in user space, and has a part of the bar of its own.
+#[test]
+fn bytes_read_directly_are_told() {
+    let mut state = rank(0.1, Phase::Adopted);
+    for copied in [&mut state.copied, &mut state.latest] {
+        (copied.user, copied.direct, copied.kernel) = (4 << 20, 3 << 20, 4 << 20);
+    }
+    state.sites[1].copied = state.copied;
+    let (_, html) = page_of(vec![state], false);
+    let page = parsed(&html);
+    let parts: Vec<String> = select(&page, "#copies rect.bar title")
+        .into_iter()
+        .map(text)
+        .collect();
+    let latest: Vec<&str> = parts.iter().take(3).map(String::as_str).collect();
+    assert_eq!(
+        latest,
+        [
+            "tunable: 12 % (1 MiB)",
+            "direct: 38 % (3 MiB)",
+            "kernel: 50 % (4 MiB)"
+        ]
+    );
+    let direct = select(&page, "[data-at$='/copied/direct']");
+    assert!(direct.iter().any(|number| text(*number) == "3 MiB"));
+}

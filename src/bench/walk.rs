@@ -5,21 +5,24 @@
 //! random and another one in each walk, so that what changes slowly, and what one pair leaves in the caches, touches
 //! all alike.
 
-use super::surface::{Conditions, KEPT, Surface};
-use crate::bench::mpi::{Job, Library};
-use crate::bench::pingpong::lines;
+use super::messages::Messages;
+use super::mpi::{Copies, Library};
+use super::pingpong::lines;
 use crate::tuner::random::Random;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Executions of a pair before those that count: the caches are as the pair before left them.
-const DROPPED: usize = 1;
 /// Executions of the default before the walk: connections are made.
 const WARMUP: usize = 200;
-/// A block of a strided message and the distance to the next, in bytes: long enough for the library to copy it by a
-/// call that can be replaced.
-const BLOCK: u64 = 4096;
-const STRIDE: u64 = 8192;
+
+/// How often a walk executes each pair.
+#[derive(Debug, Clone, Copy)]
+pub struct Executions {
+    /// Before those that count: the caches are as the pair before left them.
+    pub dropped: usize,
+    /// That count.
+    pub kept: usize,
+}
 
 /// What a walk runs with.
 pub struct Walker<'a> {
@@ -33,11 +36,6 @@ pub struct Walker<'a> {
     pub scratch: &'a Path,
 }
 
-/// Whether messages of these bytes can be strided.
-pub fn can_be_strided(bytes: u64) -> bool {
-    bytes >= BLOCK && bytes.is_multiple_of(BLOCK)
-}
-
 /// The order of a walk: all pairs, by the seed alone.
 fn order(pairs: usize, seed: u64) -> Vec<usize> {
     let mut random = Random::new(seed);
@@ -49,53 +47,51 @@ fn order(pairs: usize, seed: u64) -> Vec<usize> {
 }
 
 impl Walker<'_> {
-    /// Adds one walk to a surface.
+    /// Walks through the pairs (sender's routine, receiver's) in an order of its own. Gives the one-way times in seconds
+    /// of each pair's executions that count, in the order in which the pairs were given.
     ///
     /// # Errors
-    /// The run fails or does not give every time; the surface is unchanged then.
-    pub fn walk(&self, surface: &mut Surface, seed: u64) -> Result<(), String> {
-        let order = order(surface.nanoseconds.len(), seed);
+    /// The run fails or does not give every time.
+    pub fn walk(
+        &self,
+        messages: &Messages,
+        bytes: u64,
+        pairs: &[(&str, &str)],
+        executions: Executions,
+        seed: u64,
+    ) -> Result<Vec<Vec<f64>>, String> {
+        let each = executions.dropped + executions.kept;
+        let order = order(pairs.len(), seed);
         let mut steps = format!("libc/libc {WARMUP}\n");
         for &pair in &order {
-            let (send, receive) = surface.names(pair);
-            let _ = writeln!(steps, "{send}/{receive} {}", DROPPED + KEPT);
+            let (send, receive) = pairs[pair];
+            let _ = writeln!(steps, "{send}/{receive} {each}");
         }
         let file = self.scratch.join("walk");
         std::fs::write(&file, steps)
             .map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
-        let seconds = self.run(&surface.conditions, &file, order.len())?;
-        for (pair, times) in order.into_iter().zip(seconds.chunks(DROPPED + KEPT)) {
-            let nanoseconds = times
-                .iter()
-                .skip(DROPPED)
-                .map(|seconds| (seconds * 1e9).round().max(1.0) as u32);
-            surface.nanoseconds[pair].extend(nanoseconds);
+        let seconds = self.run(messages, bytes, &file, pairs.len() * each)?;
+        let mut times = vec![Vec::new(); pairs.len()];
+        for (pair, seconds) in order.into_iter().zip(seconds.chunks(each)) {
+            times[pair] = seconds[executions.dropped..].to_vec();
         }
-        surface.passes += 1;
-        Ok(())
+        Ok(times)
     }
 
-    fn run(&self, conditions: &Conditions, walk: &Path, pairs: usize) -> Result<Vec<f64>, String> {
-        let iterations = pairs * (DROPPED + KEPT);
-        let mut job = Job::ranks(self.library, 2, self.program)
-            .user_space_copies()
+    fn run(
+        &self,
+        messages: &Messages,
+        bytes: u64,
+        walk: &Path,
+        iterations: usize,
+    ) -> Result<Vec<f64>, String> {
+        let output = messages
+            .job(self.library, self.program, &[bytes], iterations as u64)
+            .args(["--samples", "--warmup", &WARMUP.to_string()])
+            .copies(Copies::User)
             .shim(self.shim, self.scratch)
             .env("COPYTUNE_ROUTINE", format!("@{}", walk.display()))
-            .args(["--bytes", &conditions.bytes.to_string(), "--samples"])
-            .args([
-                "--warmup",
-                &WARMUP.to_string(),
-                "--iterations",
-                &iterations.to_string(),
-            ]);
-        if conditions.strided {
-            let (block, stride) = (BLOCK.to_string(), STRIDE.to_string());
-            job = job.args(["--layout", "vector", "--block", &block, "--stride", &stride]);
-        }
-        if conditions.touched {
-            job = job.arg("--touch");
-        }
-        let output = job.run(self.scratch)?;
+            .run(self.scratch)?;
         if let Some(line) = output
             .stderr
             .lines()

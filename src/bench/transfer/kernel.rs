@@ -1,0 +1,135 @@
+//! The libraries' default settings, where the kernel copies long messages: without copytune, and with what it selected.
+
+use super::{Bench, Plan, QUICK_TUNING, Request, Times, USUAL_TUNING};
+use crate::bench::compare::{middle, order, speed};
+use crate::bench::pingpong::sizes;
+use crate::bench::table::Table;
+use crate::bench::targets::{self, Target};
+use crate::bench::{Figure, Findings};
+use crate::report::units;
+use crate::stats::Interval;
+
+const SIZES: [u64; 10] = [
+    8 << 10,
+    16 << 10,
+    32 << 10,
+    64 << 10,
+    128 << 10,
+    256 << 10,
+    512 << 10,
+    1 << 20,
+    2 << 20,
+    4 << 20,
+];
+
+const ARMS: [&str; 2] = ["without", "tuned"];
+
+/// How much is run.
+pub fn plan(request: &Request, quick: bool) -> Plan {
+    let (tuning, rounds) = if quick {
+        (QUICK_TUNING, 3)
+    } else {
+        (USUAL_TUNING, 16)
+    };
+    let sizes = match &request.sizes[..] {
+        [] => SIZES.to_vec(),
+        sizes => sizes.to_vec(),
+    };
+    Plan {
+        sizes,
+        tuning,
+        rounds: request.rounds.unwrap_or(rounds),
+        choice: None,
+    }
+}
+
+/// Tunes, then compares in rounds; a run has all sizes.
+pub fn measure(bench: &mut Bench, plan: &Plan) -> Result<Times, String> {
+    const ITERATIONS: u64 = 300;
+    bench.tune(plan)?;
+    let mut times = Times::new(&plan.sizes, &ARMS);
+    let state = bench.state();
+    for round in 0..plan.rounds {
+        bench.step(&format!("round {} of {}", round + 1, plan.rounds));
+        for arm in order(round, ARMS.len()) {
+            let job = bench
+                .messages
+                .job(bench.library, bench.program, &plan.sizes, ITERATIONS);
+            let job = match arm {
+                0 => job,
+                _ => job
+                    .shim(&bench.setting.shim, &state)
+                    .env("COPYTUNE_MODE", "replay"),
+            };
+            let name = bench.step_name(&format!("round {round} {}", ARMS[arm]));
+            let lines = (bench.setting.kept).step(&name, || sizes(&job, &bench.setting.scratch))?;
+            for ((times, line), &bytes) in
+                (times.arms[arm].times.iter_mut().zip(&lines)).zip(&plan.sizes)
+            {
+                if line.bytes == bytes {
+                    times.push(line.median_seconds);
+                }
+            }
+            bench.progress.advance(1.0);
+        }
+    }
+    Ok(times)
+}
+
+/// Messages of which direct copies are expected to be faster by so much: as a program sends them that does nothing else.
+fn is_plain(bench: &Bench) -> bool {
+    !bench.messages.strided && !bench.messages.touched
+}
+
+/// Table and verdicts.
+pub fn report(findings: &mut Findings, bench: &Bench, times: &Times) -> Result<(), String> {
+    let (without, tuned) = (times.without(), times.tuned());
+    let nothing = || "the program bandwidth measured no time".to_owned();
+    let mut table = Table::new(
+        format!(
+            "{}: one-way time, µs, medians of {} runs",
+            bench.title(),
+            without.times[0].len()
+        ),
+        &[
+            "size",
+            "without",
+            "copytune",
+            "times as fast",
+            "95 % interval",
+        ],
+    );
+    let key = format!("{}.{}", bench.name, bench.library.family.key());
+    let mut figure = |target: &'static Target, of: String, faster: Interval| {
+        // Others are measured, too; what must be reached with them has no target.
+        if is_plain(bench) {
+            findings.figures.push(Figure {
+                target,
+                of,
+                value: faster.estimate,
+                interval: Some(faster),
+            });
+        }
+    };
+    for (place, &bytes) in times.sizes.iter().enumerate() {
+        let faster = speed(&without.times[place], &tuned.times[place]).ok_or_else(nothing)?;
+        table.row([
+            units::bytes(bytes),
+            format!("{:.2}", middle(&without.times[place]) * 1e6),
+            format!("{:.2}", middle(&tuned.times[place]) * 1e6),
+            format!("{:.2}", faster.estimate),
+            format!("{:.2} to {:.2}", faster.low, faster.high),
+        ]);
+        figure(
+            &targets::DIRECT_SIZE,
+            format!("{key}.{}", super::user::short(bytes)),
+            faster,
+        );
+    }
+    let places: Vec<usize> = (0..times.sizes.len()).collect();
+    let faster =
+        speed(&without.over_sizes(&places), &tuned.over_sizes(&places)).ok_or_else(nothing)?;
+    figure(&targets::DIRECT_MEAN, key, faster);
+    findings.tables.push(table);
+    Ok(())
+}
