@@ -338,19 +338,19 @@ impl Engine {
     }
 
     /// How many calls may pass unseen from here on: none while anything is to be learnt or any routine but the default
-    /// is in use, else ever more.
+    /// is in use, else ever more. `idle` says that no operation is followed whose end could pass unseen.
     #[cold]
-    pub fn take_rest(&mut self, clock: &mut impl Clock) -> usize {
-        let idle = match self.config.mode {
+    pub fn take_rest(&mut self, clock: &mut impl Clock, idle: bool) -> usize {
+        let settles = match self.config.mode {
             Mode::Tune | Mode::Replay => true,
             Mode::Profile | Mode::Forced | Mode::Record => false,
         };
-        if !idle {
+        if !settles {
             self.rest.disturb();
             return 0;
         }
         if self.nodes.iter().any(|node| node.routine.is_some()) {
-            return self.try_out(clock);
+            return self.try_out(clock, idle);
         }
         self.trial.abandon();
         let rest = self.rest.begin();

@@ -18,6 +18,8 @@ const LOOKS: [usize; 3] = [4, 8, 16];
 const MOST_PAIRS: usize = LOOKS[LOOKS.len() - 1];
 /// Probability of a wrong claim, both directions, all looks.
 const ERROR: f64 = 0.05;
+/// Calls in a row at which operations are in progress after which there will hardly be one without.
+const PATIENCE: u8 = 128;
 /// Trials of one run: where a program changes all the time, none comes to an end.
 const TRIALS: u8 = 16;
 
@@ -41,6 +43,8 @@ pub(super) struct Trial {
     began: u64,
     /// Adopted intervals on trial, with their executions when it began.
     on_trial: Vec<(IntervalId, u64)>,
+    /// Calls at which a rest could not begin, since the last that could.
+    postponed: u8,
     /// Trials begun.
     trials: u8,
     random: Random,
@@ -55,6 +59,7 @@ impl Trial {
             arm: None,
             began: 0,
             on_trial: Vec::new(),
+            postponed: 0,
             trials: 0,
             random: Random::new(seed),
         }
@@ -111,8 +116,9 @@ impl Trial {
 }
 
 impl Engine {
-    /// Routines other than the default are in use and nothing is being learnt. Returns how many calls are to pass unseen.
-    pub(super) fn try_out(&mut self, clock: &mut impl Clock) -> usize {
+    /// Routines other than the default are in use and nothing is being learnt. Returns how many calls are to pass unseen,
+    /// which may begin only if the thread is `idle`.
+    pub(super) fn try_out(&mut self, clock: &mut impl Clock, idle: bool) -> usize {
         let undisturbed = self.rest.is_calm();
         if !undisturbed {
             self.trial.abandon();
@@ -137,7 +143,12 @@ impl Engine {
             self.trial.on_trial = self.unconfirmed().collect();
         }
         let arm = self.trial.next_arm();
+        if arm == Arm::Rested && !idle {
+            self.postpone();
+            return 0;
+        }
         self.trial.arm = Some(arm);
+        self.trial.postponed = 0;
         match arm {
             Arm::Followed => {
                 self.rest.expect(STRETCH + 1);
@@ -148,6 +159,18 @@ impl Engine {
                 self.lose_track();
                 STRETCH as usize
             }
+        }
+    }
+
+    /// Tries again at the next call, or no more.
+    fn postpone(&mut self) {
+        self.trial.postponed += 1;
+        if self.trial.postponed < PATIENCE {
+            self.rest.expect(1);
+        } else {
+            self.trial.abandon();
+            self.trial.trials = TRIALS;
+            self.rest.disturb();
         }
     }
 

@@ -7,6 +7,8 @@ pub(super) struct Hooked {
     pub(super) machine: Machine,
     /// Whether calls are tried as quiet ones first, as the hooks do.
     quick: bool,
+    /// Whether no operation is in progress.
+    pub(super) idle: bool,
     /// Calls that were quiet ones.
     quiet: usize,
 }
@@ -16,6 +18,7 @@ impl Hooked {
         Self {
             machine: Machine::new(mode, Knowledge::default(), cost),
             quick: true,
+            idle: true,
             quiet: 0,
         }
     }
@@ -30,7 +33,7 @@ impl Hooked {
         } else {
             engine.step(node, clock);
             if engine.rest_is_due() {
-                rest = engine.take_rest(clock);
+                rest = engine.take_rest(clock, self.idle);
                 engine.begin_stretch(clock);
             }
         }

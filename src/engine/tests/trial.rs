@@ -57,3 +57,12 @@ fn replay_tries_nothing() {
     assert_eq!(ping_pong(&mut hooked, 20_000, 4000), 0);
     assert_eq!(hooked.machine.engine.node(0).unwrap().choice, 3);
 }
+
+#[test]
+fn operations_in_progress_put_off_a_rest() {
+    let mut hooked = Hooked::new(Mode::Tune, third_is_best);
+    hooked.idle = false;
+    assert_eq!(ping_pong(&mut hooked, 40_000, 4000), 0);
+    assert_eq!(tuner(&hooked).phase(), Phase::Adopted);
+    assert!(!tuner(&hooked).is_confirmed());
+}

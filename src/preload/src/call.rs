@@ -65,7 +65,7 @@ fn follow(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) -> Aft
     };
     thread.active = active;
     if session.engine.rest_is_due() {
-        thread.rest = life::guarded(|| session.rest()).unwrap_or(0);
+        thread.rest = life::guarded(|| session.rest(after)).unwrap_or(0);
     }
     after
 }

@@ -163,11 +163,12 @@ impl Session {
         result
     }
 
-    /// Nothing has been learnt for some time. Returns how many calls may pass unseen from here on. While nothing is
+    /// Nothing has been learnt for some time; `after` follows the call that is under way. Returns how many calls may pass unseen from here on. While nothing is
     /// to be learnt UCX has its inline copies back, unless other threads still need them through memcpy.
     #[cold]
-    pub fn rest(&mut self) -> usize {
-        let rest = self.engine.take_rest(&mut Ticks);
+    pub fn rest(&mut self, after: After) -> usize {
+        let idle = after == After::Reset && self.ranges.is_idle();
+        let rest = self.engine.take_rest(&mut Ticks, idle);
         if self.engine.is_calm() && ucx::is_open() && !life::is_threaded() {
             ucx::close();
             life::look_around();
