@@ -507,5 +507,5 @@ fn copy_runs_from_end_to_end_without_mpi() {
         "{svg}"
     );
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-    assert!(read("html").contains("Bandwidth of copies by size, data warm"));
+    assert!(read("html").contains("Bandwidth by size, data warm"));
 }

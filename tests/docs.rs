@@ -78,7 +78,9 @@ fn every_file_that_a_document_links_to_exists() {
         "README.md",
         "CONTRIBUTING.md",
         "docs/architecture.md",
+        "docs/benchmarks.md",
         "docs/copy-benchmark.md",
+        "docs/results.md",
         "CHANGELOG.md",
     ] {
         let text = text(document);

@@ -85,10 +85,12 @@ fn run(setting: &Setting) -> Result<Findings, String> {
             iterations,
         ])
     };
-    let state = setting.scratch.join("state");
+    let state = setting.kept.dir().join("state");
     for run in 1..=tuning {
         progress.step(&format!("tuning, run {run} of {tuning}"));
-        sizes(&base("2000").shim(&setting.shim, &state), &setting.scratch)?;
+        setting.kept.step(&format!("tuning {run}"), || {
+            sizes(&base("2000").shim(&setting.shim, &state), &setting.scratch)
+        })?;
         progress.advance(3.0);
     }
     let jobs = Jobs {
@@ -151,7 +153,9 @@ impl Jobs<'_> {
                 TUNED => shim(job).env("COPYTUNE_MODE", "replay"),
                 routine => shim(job).env("COPYTUNE_ROUTINE", routine),
             };
-            let lines = sizes(&job, &self.setting.scratch)?;
+            let step = format!("{what} {}", arm.name);
+            let kept = &self.setting.kept;
+            let lines = kept.step(&step, || sizes(&job, &self.setting.scratch))?;
             for ((times, line), (_, bytes)) in arm.times.iter_mut().zip(&lines).zip(SIZES) {
                 if line.bytes == bytes as u64 {
                     times.push(line.median_seconds);

@@ -157,7 +157,7 @@ fn benchmark(name: &str) -> Result<&'static Benchmark, String> {
 fn list() -> String {
     let mut text = String::from("Benchmarks of MPI programs:\n");
     for Benchmark { name, about, .. } in BENCHMARKS {
-        text.push_str(&format!("  {name:12} {about}\n"));
+        text.push_str(&format!("  {name:15} {about}\n"));
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::{STYLE, WIDTH, printable};
+use super::{STYLE, WIDTH, cut, printable};
 
 /// A plot with what is written above it.
 #[derive(Debug, Clone)]
@@ -18,6 +18,8 @@ const MARGIN: f64 = 24.0;
 /// Height of a panel's caption, and of the sheet's head.
 const CAPTION: f64 = 26.0;
 const HEAD: f64 = 56.0;
+/// Characters of a caption that have room.
+const LONGEST: usize = 92;
 
 /// A file with the panels in rows of so many, from left to right, under a title and a note.
 pub fn sheet(title: &str, note: &str, columns: usize, panels: Vec<Panel>) -> String {
@@ -26,7 +28,7 @@ pub fn sheet(title: &str, note: &str, columns: usize, panels: Vec<Panel>) -> Str
         .into_iter()
         .map(|Panel { caption, plot }| {
             let plot = plot.into_string();
-            (caption, height_of(&plot), plot)
+            (cut(&caption, LONGEST), height_of(&plot), plot)
         })
         .collect();
     let mut top = HEAD;

@@ -20,12 +20,7 @@ pub fn panels(cases: &[Case], seeds: u64) -> Vec<Panel> {
 }
 
 fn panel(case: &Case, seeds: u64) -> Panel {
-    let caption = format!(
-        "{}, {}: excess of the best configuration found; medians of {seeds} seeds, bars: quartiles of {} and {BLIND}",
-        case.size.title,
-        case.space,
-        strategy::default().name()
-    );
+    let caption = format!("{}: {}", case.size.title, case.space);
     let percent = |excess: f64| format!("{} %", (excess * 1000.0).round() / 10.0);
     let lines = case.curves.iter().enumerate().map(|(tone, curve)| Series {
         name: curve.strategy.to_owned(),
@@ -48,7 +43,9 @@ fn panel(case: &Case, seeds: u64) -> Panel {
     });
     let bound = bound(case.size) / 100.0;
     let chart = Chart {
-        summary: format!("Median excess of each strategy by the number of evaluations; {caption}."),
+        summary: format!(
+            "Median excess of each strategy by the number of evaluations over {seeds} seeds; bars are quartiles. {caption}."
+        ),
         title: caption.clone(),
         x: Axis::new("evaluations", Scale::Log10, |count| count.to_string()),
         y: Axis::new("excess over the optimum", Scale::Log10, percent),

@@ -100,7 +100,13 @@ pub fn measure(request: &Request) -> Result<Results, String> {
     };
     let mut tables: Vec<Table> = SIZES.iter().map(|size| table(&cases, size)).collect();
     tables.push(overall(&ranking));
-    let mut notes = vec![format!("Spaces {place}; {} seeds.", request.seeds)];
+    let mut notes = vec![
+        format!("Spaces {place}; {} seeds.", request.seeds),
+        format!(
+            "Drawn are medians of the excess of the best configuration found so far over that of the best of all; bars: quartiles of {} and {BLIND}.",
+            strategy::default().name()
+        ),
+    ];
     notes.extend(remarks(request, &ranking));
     let findings = Findings {
         tables,

@@ -31,7 +31,7 @@ pub fn panels(summary: &Summary, caches: &Caches) -> Vec<Panel> {
         .collect();
     let panel = |state: State| {
         let cells: Vec<&CellSummary> = of_state(state).collect();
-        let caption = format!("Bandwidth of copies by size, data {}", state.title());
+        let caption = format!("Bandwidth by size, data {}", state.title());
         let series = |name: &str, tone, bandwidth: fn(&CellSummary) -> f64| Series {
             name: name.to_owned(),
             tone,

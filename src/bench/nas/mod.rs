@@ -153,7 +153,10 @@ fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
     };
     let chosen = match &request.programs[..] {
         [] => Program::ALL.to_vec(),
-        programs => programs.to_vec(),
+        programs => Program::ALL
+            .into_iter()
+            .filter(|one| programs.contains(one))
+            .collect(),
     };
     let all = setting.libraries.len() * chosen.len() * copies.len();
     let mut progress = Progress::new((all * (tuning + arms * rounds)) as f64);

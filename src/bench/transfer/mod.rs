@@ -79,7 +79,9 @@ pub struct Request {
 ///
 /// # Errors
 /// A program cannot be compiled or run, or gives what cannot be used: one sentence.
-pub fn measure(request: &Request, setting: &Setting) -> Result<Results, String> {
+pub fn measure(mut request: Request, setting: &Setting) -> Result<Results, String> {
+    request.sizes.sort_unstable();
+    request.sizes.dedup();
     if let Some(odd) =
         (request.sizes.iter()).find(|&&bytes| request.strided && !Messages::can_be_strided(bytes))
     {
@@ -87,7 +89,7 @@ pub fn measure(request: &Request, setting: &Setting) -> Result<Results, String> 
             "messages of {odd} bytes cannot be strided: name multiples of 4 KiB"
         ));
     }
-    setting.measure(request.pattern.name, true, |setting| run(request, setting))
+    setting.measure(request.pattern.name, true, |setting| run(&request, setting))
 }
 
 fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {

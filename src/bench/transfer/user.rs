@@ -9,7 +9,7 @@ use crate::bench::compare::{middle, order, slowdown_at, speed, together};
 use crate::bench::csv::Csv;
 use crate::bench::pingpong::sizes;
 use crate::bench::table::Table;
-use crate::bench::targets;
+use crate::bench::targets::{self, Target};
 use crate::bench::{Figure, Findings};
 use crate::report::units;
 use crate::stats::{Interval, Moments, mean_interval};
@@ -182,51 +182,75 @@ pub fn report(findings: &mut Findings, bench: &Bench, times: &Times) -> Result<(
 }
 
 fn verdicts(findings: &mut Findings, bench: &Bench, times: &Times) -> Option<()> {
-    let (without, tuned) = (times.without(), times.tuned());
     let key = format!("{}.{}", bench.name, bench.library.family.key());
-    let mut figure = |target, of: String, interval: Interval| {
-        findings.figures.push(Figure {
-            target,
-            of,
-            value: interval.estimate,
-            interval: Some(interval),
-        });
-    };
     let places: Vec<usize> = (0..times.sizes.len())
         .filter(|&place| RANGE.contains(&times.sizes[place]))
         .collect();
-    let (base, ours) = (without.over_sizes(&places), tuned.over_sizes(&places));
-    let best = times.arms[PAIR].over_sizes(&places);
-    let possible = speed(&base, &best)?;
-    let gain = speed(&base, &ours)?;
-    let bound = targets::COPIES_GAIN.bound.limit();
-    let mut notes = Vec::new();
-    if possible.estimate >= bound {
-        figure(&targets::COPIES_GAIN, key.clone(), gain);
-    } else {
-        notes.push(format!(
-            "{}: the best pairs of routines are {:.3} times as fast as the default (95 % interval {:.3} to {:.3}, geometric mean over the sizes), what was tuned {:.3} ({:.3} to {:.3}): {bound} times is more than the space allows.",
-            bench.title(), possible.estimate, possible.low, possible.high, gain.estimate, gain.low, gain.high
-        ));
-    }
-    match share(&base, &ours, &best) {
-        Some(share) if possible.low > 1.0 => figure(&targets::COPIES_SHARE, key.clone(), share),
-        _ => notes.push(format!(
-            "{}: that the best pairs of routines gain anything is not shown, so there is nothing to have a share of.",
-            bench.title()
-        )),
+    if !places.is_empty() {
+        overall(findings, bench, times, &places, &key)?;
     }
     let confidence = together(times.sizes.len());
+    let (without, tuned) = (times.without(), times.tuned());
     for (place, &bytes) in times.sizes.iter().enumerate() {
         let slower = slowdown_at(&tuned.times[place], &without.times[place], confidence)?;
-        figure(
+        findings.figures.push(figure(
             &targets::COPIES_SLOWER,
             format!("{key}.{}", short(bytes)),
             slower,
-        );
+        ));
     }
-    findings.notes.extend(notes);
     Some(())
+}
+
+/// Verdicts over the sizes in those places: what is gained, and of what could be.
+fn overall(
+    findings: &mut Findings,
+    bench: &Bench,
+    times: &Times,
+    places: &[usize],
+    key: &str,
+) -> Option<()> {
+    let base = times.without().over_sizes(places);
+    let ours = times.tuned().over_sizes(places);
+    let best = times.arms[PAIR].over_sizes(places);
+    let (possible, gain) = (speed(&base, &best)?, speed(&base, &ours)?);
+    let bound = targets::COPIES_GAIN.bound.limit();
+    let title = bench.title();
+    if possible.estimate >= bound {
+        let figure = figure(&targets::COPIES_GAIN, key.to_owned(), gain);
+        findings.figures.push(figure);
+    } else {
+        let text =
+            |Interval {
+                 estimate,
+                 low,
+                 high,
+             }| { format!("{estimate:.3} times ({low:.3} to {high:.3})") };
+        findings.notes.push(format!(
+            "{title}: over the sizes the best pairs of routines are {} as fast as the default, what was tuned is {}; {bound} times is more than the space allows.",
+            text(possible),
+            text(gain)
+        ));
+    }
+    match share(&base, &ours, &best) {
+        Some(share) if possible.low > 1.0 => {
+            let figure = figure(&targets::COPIES_SHARE, key.to_owned(), share);
+            findings.figures.push(figure);
+        }
+        _ => findings.notes.push(format!(
+            "{title}: that the best pairs of routines gain anything is not shown, so there is nothing to have a share of."
+        )),
+    }
+    Some(())
+}
+
+fn figure(target: &'static Target, of: String, interval: Interval) -> Figure {
+    Figure {
+        target,
+        of,
+        value: interval.estimate,
+        interval: Some(interval),
+    }
 }
 
 /// What was gained of what could be, in percent, both as logarithms of the speed; with the interval of the jackknife over the

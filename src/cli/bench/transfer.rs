@@ -9,12 +9,15 @@ use super::Setup;
 use super::outputs::Outputs;
 use crate::cli::Outcome;
 
+const COMPARED: &str = "\
+With the libraries' default settings, where the kernel copies long messages (--copies kernel), two ways are compared: \
+without copytune, and what it selected, which is direct copies where they are faster. With copies in user space (--copies user): \
+without copytune, the best routine forced on both ends, the best pair of routines forced, and what was selected. What is \
+forced is chosen in other runs than those that are compared. All run by turns.";
+
 /// Messages between two processes, by size
-///
-/// With the libraries' default settings, where the kernel copies long messages (--copies kernel): without copytune, and with what it selected,
-/// which is direct copies where they are faster. With copies in user space (--copies user): without copytune, with the best routine forced on
-/// both ends, with the best pair of routines forced, and with what was selected. What is forced is chosen in other runs than those that are compared. All run by turns.
 #[derive(Parser)]
+#[command(after_help = COMPARED)]
 pub struct Args {
     #[command(flatten)]
     setup: Setup,
@@ -58,7 +61,7 @@ impl Args {
         };
         self.outputs.check_writable()?;
         let (setting, _scratch) = self.setup.prepare(pattern.name, &request)?;
-        self.outputs.emit(measure(&request, &setting)?)
+        self.outputs.emit(measure(request, &setting)?)
     }
 }
 
