@@ -326,7 +326,7 @@ proptest! {
             let event = full.step(node);
             match quick.foresee(node) {
                 Some(foreseen) => {
-                    prop_assert_eq!((foreseen.started, false), (event.started, event.changed));
+                    prop_assert_eq!((foreseen.started(), false), (event.started, event.changed));
                     foreseen.happens();
                 }
                 None => prop_assert_eq!(quick.step(node), event),

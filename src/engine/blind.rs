@@ -1,13 +1,13 @@
 //! The modes that know no intervals: recording, and routines that are forced.
 
-use super::{Engine, Mode, Seen};
+use super::{Engine, Mode};
 use crate::flow::NodeId;
 
 impl Engine {
     /// [`Engine::step`] in these modes.
     #[cold]
     #[inline(never)]
-    pub(super) fn step_blindly(&mut self, node: NodeId) -> Seen {
+    pub(super) fn step_blindly(&mut self, node: NodeId) -> bool {
         if let Some(state) = self.nodes.get_mut(node as usize) {
             state.count(1);
         }
@@ -19,10 +19,7 @@ impl Engine {
         } else {
             self.force(node);
         }
-        Seen {
-            matters: self.matters(node),
-            news: self.news,
-        }
+        self.news
     }
 
     /// A node's next step on the walk of routines that is forced, where the last one ended with the call before.

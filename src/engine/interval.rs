@@ -1,12 +1,11 @@
 //! One interval's way from its discovery to a decision.
 
-use super::node::function;
+use super::node::usable;
 use super::{Config, Node};
 use crate::flow::NodeId;
 use crate::routines::{CopyFn, Features, RoutineId};
 use crate::stats::Moments;
 use crate::tuner::again::Choices;
-use crate::tuner::configuration::Configuration;
 use crate::tuner::{Phase, Sample, Settings, Tuner};
 
 /// Executions with the default that are watched before the variables are chosen: where do the copies run, and how
@@ -31,29 +30,26 @@ pub struct Variable {
     pub node: NodeId,
     /// What its choices mean; 0 is the default.
     pub choices: Vec<RoutineId>,
-    /// What makes the copies of each choice.
-    functions: Vec<Option<CopyFn>>,
+    /// What each of them does to the node: its name there, and what makes the copies.
+    uses: Vec<(RoutineId, Option<CopyFn>)>,
 }
 
 impl Variable {
     pub(super) fn new(node: NodeId, choices: Vec<RoutineId>, features: Features) -> Self {
-        let functions = choices.iter().map(|&choice| function(choice, features));
+        let uses = choices.iter().map(|&choice| usable(choice, features));
         Self {
             node,
-            functions: functions.collect(),
+            uses: uses.collect(),
             choices,
         }
     }
 
     #[inline]
     fn choose(&self, choice: u16, nodes: &mut [Node]) {
-        let at = usize::from(choice);
-        if let (Some(node), Some(&routine), Some(&function)) = (
-            nodes.get_mut(self.node as usize),
-            self.choices.get(at),
-            self.functions.get(at),
-        ) {
-            node.set(routine, function);
+        if let Some(node) = nodes.get_mut(self.node as usize)
+            && let Some(&used) = self.uses.get(usize::from(choice))
+        {
+            (node.choice, node.routine) = used;
         }
     }
 }
@@ -113,8 +109,6 @@ pub struct Interval {
     /// Executions that might have been timed while there was no tuner.
     seen: u64,
     own: Vec<f64>,
-    /// The configuration that its nodes have.
-    applied: Configuration,
 }
 
 impl Interval {
@@ -132,7 +126,6 @@ impl Interval {
             unread: false,
             seen: 0,
             own: Vec::new(),
-            applied: Configuration::new(0),
         }
     }
 
@@ -144,7 +137,6 @@ impl Interval {
 
     fn take(&mut self, variables: Vec<Variable>, tuner: Tuner) {
         self.own = vec![0.0; variables.len()];
-        self.applied = Configuration::new(variables.len());
         self.variables = variables;
         self.tuner = Some(tuner);
     }
@@ -159,7 +151,7 @@ impl Interval {
                 .map(|&node| Variable {
                     node,
                     choices: Vec::new(),
-                    functions: Vec::new(),
+                    uses: Vec::new(),
                 })
                 .collect();
         }
@@ -176,7 +168,7 @@ impl Interval {
             }
             _ => {
                 self.observe_as_needed(members, nodes);
-                self.apply_all(nodes);
+                self.apply(nodes);
             }
         }
     }
@@ -198,7 +190,7 @@ impl Interval {
         true
     }
 
-    /// An execution begins; whether [`Self::wants_time`] is to be asked.
+    /// An execution begins; whether [`Self::timing`] is to be asked.
     #[inline(always)]
     pub(super) fn begins(&mut self, weight: u64) -> bool {
         self.executions += weight;
@@ -294,9 +286,7 @@ impl Interval {
             cost: ticks,
             own: &self.own,
         });
-        if !self.applied.same(tuner.next()) {
-            self.apply(nodes);
-        }
+        self.apply(nodes);
         if changed {
             self.new_phase(nodes);
         }
@@ -345,28 +335,13 @@ impl Interval {
         }
     }
 
-    /// Sets the routines of those variables that the tuner wants to have another choice next.
-    #[inline]
-    fn apply(&mut self, nodes: &mut [Node]) {
-        let Some(tuner) = &self.tuner else {
-            return;
-        };
-        let choices = tuner.configuration().iter().zip(&*self.applied);
-        for (variable, (&choice, &before)) in self.variables.iter().zip(choices) {
-            if choice != before {
-                variable.choose(choice, nodes);
-            }
-        }
-        self.applied.assign(tuner.next());
-    }
-
-    /// Sets the routines of all variables, whatever they were.
-    fn apply_all(&mut self, nodes: &mut [Node]) {
+    /// Sets the routines of all variables to what the tuner wants next.
+    #[inline(always)]
+    fn apply(&self, nodes: &mut [Node]) {
         if let Some(tuner) = &self.tuner {
             for (variable, &choice) in self.variables.iter().zip(tuner.configuration()) {
                 variable.choose(choice, nodes);
             }
-            self.applied.assign(tuner.next());
         }
     }
 
@@ -424,7 +399,7 @@ impl Interval {
             };
             let tuner = Tuner::new(choices, settings);
             self.take(variables, tuner);
-            self.apply_all(nodes);
+            self.apply(nodes);
         }
         self.untimed = 0;
         self.observe_as_needed(members, nodes);

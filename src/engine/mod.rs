@@ -16,7 +16,7 @@ pub use node::{Node, NodeInfo};
 use rest::Rest;
 use trial::Trial;
 
-use crate::flow::{Ended, IntervalId, NodeId, OVERFLOW, Tracker};
+use crate::flow::{IntervalId, NodeId, OUTSIDE, OVERFLOW, Tracker, Turn};
 use crate::forcing::Forcing;
 use crate::recording::Recordings;
 use crate::routines::{self, DEFAULT, Features, Routine, RoutineId};
@@ -44,15 +44,6 @@ pub enum Mode {
     Forced,
     /// Records the flowgraph, changes and times nothing.
     Record,
-}
-
-/// What the caller of [`Engine::step`] must know of the call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
-    /// Whether the copies of its message are to be found out ([`Node::matters`]).
-    pub matters: bool,
-    /// Whether [`Engine::take_notice`] and [`Engine::take_news`] have something to say.
-    pub news: bool,
 }
 
 /// What the caller of [`Engine::step`] should do now and then.
@@ -216,7 +207,8 @@ impl Engine {
     }
 
     /// The thread called `node`, and nothing is to be done or learnt: the whole effect of [`Self::step`] is that counts
-    /// change. False, and no effect, where that is not so. For most calls of a program this saves half of the work.
+    /// change. False, and no effect, where that is not so. For most calls of a program this saves half of the work. For use
+    /// while no execution is timed ([`Self::is_timing`]).
     #[inline(always)]
     pub fn pass(&mut self, node: NodeId) -> bool {
         self.pass_quietly(node).is_some()
@@ -225,16 +217,14 @@ impl Engine {
     #[inline(always)]
     fn pass_quietly(&mut self, node: NodeId) -> Option<()> {
         // Where routines are forced the tracker follows nothing, and so foresees nothing.
-        let eventful = self.is_timing()
-            || self.rest.is_ending()
-            || self.tracker.calls() + 1 >= self.watch.due();
+        let eventful = self.rest.is_ending() || self.tracker.calls() + 1 >= self.watch.due();
         let state = self.nodes.get_mut(node as usize)?;
         if eventful || state.matters() {
             return None;
         }
         let foreseen = self.tracker.foresee(node)?;
         let weight = self.rest.weight();
-        if let Some(started) = foreseen.started {
+        if let Some(started) = foreseen.started() {
             let interval = self.intervals.get_mut(started as usize)?;
             if !interval.passes(weight) {
                 return None;
@@ -246,58 +236,51 @@ impl Engine {
         Some(())
     }
 
-    /// The thread called `node`, which has been added: ends and starts intervals, sets the nodes' routines.
+    /// The thread called `node`, which has been added: ends and starts intervals, sets the nodes' routines. Returns whether
+    /// [`Self::take_notice`] and [`Self::take_news`] have something to say.
     #[inline(always)]
-    pub fn step(&mut self, node: NodeId, clock: &mut impl Clock) -> Seen {
+    pub fn step(&mut self, node: NodeId, clock: &mut impl Clock) -> bool {
         if !self.detects {
             return self.step_blindly(node);
         }
         let weight = self.rest.weight();
-        let mut matters = false;
         if let Some(state) = self.nodes.get_mut(node as usize) {
             state.count(weight);
-            matters = state.matters();
         }
-        let event = self.tracker.step(node);
-        let timed = self.started.is_some() && (event.ended.is_some() || event.started.is_some());
-        if timed || event.changed {
-            self.conclude(event.ended, event.changed, clock);
-            matters = self.matters(node);
-        }
-        if let Some(started) = event.started
-            && let Some(interval) = self.intervals.get_mut(started as usize)
-            && interval.begins(weight)
-        {
-            self.begin_timed(started, clock);
-            matters = self.matters(node);
+        let turn = self.tracker.advance(node);
+        if turn.is_any() {
+            self.turn(turn, weight, clock);
         }
         if self.tracker.calls() >= self.watch.due() {
             self.look_closer();
         }
-        Seen {
-            matters,
-            news: self.news,
-        }
+        self.news
     }
 
-    /// A timed execution has ended or was broken off, or the partition has changed.
+    /// An execution ends, or one begins, or the partition has changed.
     #[inline(never)]
-    fn conclude(&mut self, ended: Option<Ended>, changed: bool, clock: &mut impl Clock) {
+    fn turn(&mut self, turn: Turn, weight: u64, clock: &mut impl Clock) {
         if let Some(start) = self.started.take()
-            && let Some(ended) = ended
+            && turn.ended != OUTSIDE
         {
             let elapsed = clock.now().wrapping_sub(start);
-            self.evaluate(ended, elapsed.saturating_sub(self.config.clock_cost));
+            let elapsed = elapsed.saturating_sub(self.config.clock_cost);
+            self.evaluate(turn.ended, turn.class, elapsed);
         }
-        if changed {
+        if turn.changed {
             self.rest.disturb();
             self.repartition();
         }
-    }
-
-    #[inline]
-    fn matters(&self, node: NodeId) -> bool {
-        self.nodes.get(node as usize).is_some_and(Node::matters)
+        if let Some(interval) = self.intervals.get_mut(turn.started as usize)
+            && interval.begins(weight)
+        {
+            match interval.timing(&mut self.nodes) {
+                Timing::Nothing => return,
+                Timing::Report => {}
+                Timing::Decision => self.rest.disturb(),
+            }
+            self.started = Some(clock.now());
+        }
     }
 
     /// The run ends while `remaining` calls of a rest are left: those that passed unseen are counted as if they were
@@ -410,53 +393,23 @@ impl Engine {
         self.node(node).map_or(0, |node| node.info.identity)
     }
 
-    /// Begins an execution that is perhaps to be timed.
-    #[inline(never)]
-    fn begin_timed(&mut self, id: IntervalId, clock: &mut impl Clock) {
-        let Some(interval) = self.intervals.get_mut(id as usize) else {
+    #[inline(always)]
+    fn evaluate(&mut self, id: IntervalId, class: u32, ticks: u64) {
+        let known = self.intervals.get(id as usize);
+        let known = known.and_then(|interval| interval.classes.get(class as usize).copied());
+        let Some(class) = known.or_else(|| self.new_class(id, class)) else {
             return;
         };
-        match interval.timing(&mut self.nodes) {
-            Timing::Nothing => return,
-            Timing::Report => {}
-            Timing::Decision => self.rest.disturb(),
-        }
-        self.started = Some(clock.now());
-    }
-
-    #[inline(always)]
-    fn evaluate(&mut self, ended: Ended, ticks: u64) {
-        let Some(interval) = self.intervals.get_mut(ended.interval as usize) else {
+        let Some(interval) = self.intervals.get_mut(id as usize) else {
             return;
         };
         // As i64 one instruction converts it; no execution takes longer.
         let ticks = ticks as i64 as f64;
-        let Some(&class) = interval.classes.get(ended.class as usize) else {
-            return self.evaluate_new_class(ended, ticks);
-        };
-        if interval.stage == Stage::Tuning {
-            if interval.tune(class, ticks, &mut self.nodes) {
-                self.new_phase = Some(ended.interval);
-                self.news = true;
-            }
-        } else {
-            self.evaluate_untuned(ended.interval, ticks);
-        }
-    }
-
-    #[cold]
-    fn evaluate_new_class(&mut self, ended: Ended, ticks: f64) {
-        let Some(class) = self.new_class(ended) else {
-            return;
-        };
-        match self.intervals.get_mut(ended.interval as usize) {
-            Some(interval) if interval.stage == Stage::Tuning => {
-                if interval.tune(class, ticks, &mut self.nodes) {
-                    self.new_phase = Some(ended.interval);
-                    self.news = true;
-                }
-            }
-            _ => self.evaluate_untuned(ended.interval, ticks),
+        if interval.stage != Stage::Tuning {
+            self.evaluate_untuned(id, ticks);
+        } else if interval.tune(class, ticks, &mut self.nodes) {
+            self.new_phase = Some(id);
+            self.news = true;
         }
     }
 
@@ -473,13 +426,12 @@ impl Engine {
 
     /// The class of an execution as a number that means the same in every run; `None` where it is comparable with no other.
     #[cold]
-    fn new_class(&mut self, ended: Ended) -> Option<u32> {
-        if ended.class == OVERFLOW {
+    fn new_class(&mut self, id: IntervalId, class: u32) -> Option<u32> {
+        if class == OVERFLOW {
             return None;
         }
-        let classes = self.tracker.classes(ended.interval);
+        let classes = self.tracker.classes(id).iter();
         let identities: Vec<u32> = classes
-            .iter()
             .map(|class| {
                 let mut hash = Fnv::default();
                 hash.write(&self.node_identity(class.stop).to_le_bytes());
@@ -488,9 +440,9 @@ impl Engine {
                 (hash.0 >> 33) as u32
             })
             .collect();
-        let interval = self.intervals.get_mut(ended.interval as usize)?;
+        let interval = self.intervals.get_mut(id as usize)?;
         interval.classes = identities;
-        interval.classes.get(ended.class as usize).copied()
+        interval.classes.get(class as usize).copied()
     }
 }
 

@@ -52,18 +52,19 @@ pub struct Node {
     /// The number of calls at which observation ends.
     observe_until: u64,
     /// Where routines are forced: the next step, and the number of calls at which the present one ends.
-    next_step: usize,
+    next_step: u32,
     step_until: u64,
 }
 
-/// What makes the copies of a choice; `None` for the default, and where this CPU cannot run it.
-pub(super) fn function(choice: RoutineId, features: Features) -> Option<CopyFn> {
-    match choice {
+/// A choice as it can be used, and what makes its copies: the default, and nothing, where this CPU cannot run it.
+pub(super) fn usable(choice: RoutineId, features: Features) -> (RoutineId, Option<CopyFn>) {
+    let routine = match choice {
         DEFAULT => None,
         other => routines::catalogue()
             .get(usize::from(other))
             .and_then(|routine| routine.function(features)),
-    }
+    };
+    (routine.map_or(DEFAULT, |_| choice), routine)
 }
 
 impl Node {
@@ -92,7 +93,7 @@ impl Node {
     #[inline]
     pub(super) fn walk(&mut self, forcing: &Forcing, features: Features) {
         if self.calls > self.step_until {
-            let (step, until) = forcing.step(self.next_step, self.step_until);
+            let (step, until) = forcing.step(self.next_step as usize, self.step_until);
             self.choose(step.routine(self.info.sends), features);
             (self.next_step, self.step_until) = (self.next_step + 1, until);
         }
@@ -119,14 +120,7 @@ impl Node {
 
     /// Uses `choice` from now on, or the default where this CPU cannot run it.
     pub(super) fn choose(&mut self, choice: RoutineId, features: Features) {
-        self.set(choice, function(choice, features));
-    }
-
-    /// Uses `choice`, which is `routine`, from now on, or the default where there is none.
-    #[inline]
-    pub(super) fn set(&mut self, choice: RoutineId, routine: Option<CopyFn>) {
-        self.routine = routine;
-        self.choice = if routine.is_some() { choice } else { DEFAULT };
+        (self.choice, self.routine) = usable(choice, features);
     }
 
     /// Counts one copy of a part of its messages by a hooked copy function; `ticks` is 0 where it was not timed.

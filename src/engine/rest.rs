@@ -51,10 +51,14 @@ impl Rest {
     /// Something is to be learnt: no rest for a while.
     #[inline]
     pub(super) fn disturb(&mut self) {
-        *self = Self {
-            debt: self.debt + u64::from(self.left) * (self.weight - 1),
-            ..Self::default()
-        };
+        // A program that is not calm follows every call.
+        if self.calm {
+            *self = Self {
+                debt: self.debt + u64::from(self.left) * (self.weight - 1),
+                ..Self::default()
+            };
+        }
+        self.left = SETTLED;
     }
 
     /// Whether there was no disturbance for some time.

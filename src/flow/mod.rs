@@ -20,6 +20,7 @@ pub use graph::{END, Edge, Flowgraph, MAX_EDGES, MAX_NODES, START, Traversal};
 pub use intervals::{Interval, Partition};
 pub use loops::{Loop, LoopForest, LoopKind};
 pub use position::{Ended, Event, Foreseen};
+pub(crate) use position::{OUTSIDE, Turn};
 pub use tracker::Tracker;
 pub use traffic::Traffic;
 

@@ -4,7 +4,7 @@ use super::executions::{Name, Path};
 use super::{IntervalId, NodeId};
 
 /// No interval.
-pub(super) const OUTSIDE: IntervalId = IntervalId::MAX;
+pub(crate) const OUTSIDE: IntervalId = IntervalId::MAX;
 
 /// An execution of an interval that has just come to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,49 @@ pub struct Event {
     /// The partition into intervals changed with this call: look at [`Tracker::retired`](super::Tracker::retired) and
     /// [`Tracker::nodes`](super::Tracker::nodes) again. An execution that the change cut short is not reported as ended.
     pub changed: bool,
+}
+
+/// [`Event`] in the form that costs least to hand on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turn {
+    /// The interval of which an execution ended, or [`OUTSIDE`].
+    pub(crate) ended: IntervalId,
+    /// The class of that execution.
+    pub(crate) class: u32,
+    /// The interval of which one starts, or [`OUTSIDE`].
+    pub(crate) started: IntervalId,
+    /// As in [`Event`].
+    pub(crate) changed: bool,
+}
+
+impl Turn {
+    /// The present execution goes on, or none was and none is.
+    pub(super) const NONE: Self = Self {
+        ended: OUTSIDE,
+        class: 0,
+        started: OUTSIDE,
+        changed: false,
+    };
+
+    /// Whether anything ends, starts or changes.
+    #[inline(always)]
+    pub(crate) fn is_any(self) -> bool {
+        self.ended & self.started != OUTSIDE || self.changed
+    }
+
+    /// As an event: `stop` is the node that was called.
+    pub(super) fn event(self, stop: NodeId) -> Event {
+        let inside = |interval: IntervalId| (interval != OUTSIDE).then_some(interval);
+        Event {
+            ended: inside(self.ended).map(|interval| Ended {
+                interval,
+                stop,
+                class: self.class,
+            }),
+            started: inside(self.started),
+            changed: self.changed,
+        }
+    }
 }
 
 /// Where a node is in the partition.
@@ -83,8 +126,8 @@ impl Current {
 /// A call that does what was done at its place last time: it changes nothing but counts. Made by [`Tracker::foresee`](super::Tracker::foresee).
 #[derive(Debug)]
 pub struct Foreseen<'a> {
-    /// The interval of which it starts an execution.
-    pub started: Option<IntervalId>,
+    /// The interval of which it starts an execution, or [`OUTSIDE`].
+    pub(super) start: IntervalId,
     /// Counts of the edge, and of the class that ends.
     pub(super) edge: &'a mut u64,
     pub(super) class: Option<&'a mut u64>,
@@ -92,11 +135,18 @@ pub struct Foreseen<'a> {
     pub(super) previous: &'a mut NodeId,
     pub(super) node: NodeId,
     pub(super) current: &'a mut Current,
-    pub(super) place: Place,
+    pub(super) place: &'a Place,
+    /// The path so far of the execution that the call is a part of.
     pub(super) path: Path,
 }
 
 impl Foreseen<'_> {
+    /// The interval of which it starts an execution.
+    #[inline(always)]
+    pub fn started(&self) -> Option<IntervalId> {
+        (self.start != OUTSIDE).then_some(self.start)
+    }
+
     /// The call happens.
     #[inline(always)]
     pub fn happens(self) {
@@ -106,6 +156,6 @@ impl Foreseen<'_> {
             *class += 1;
         }
         *self.previous = self.node;
-        *self.current = Current::at(self.place, self.path);
+        *self.current = Current::at(*self.place, self.path.then(self.place.name));
     }
 }

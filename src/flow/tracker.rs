@@ -13,7 +13,7 @@
 use super::executions::{Executions, Name, Path};
 use super::graph::{END, MAX_NODES, START, Traversal};
 use super::intervals::pieces;
-use super::position::{Current, Ended, Event, Foreseen, OUTSIDE, Place};
+use super::position::{Current, Event, Foreseen, OUTSIDE, Place, Turn};
 use super::{Class, Flowgraph, IntervalId, LoopForest, NodeId};
 
 /// Units (nodes and edges analysed) that need not be saved up: small programs are analysed at once. A unit takes about 0.1 µs.
@@ -125,21 +125,28 @@ impl Tracker {
     }
 
     /// The thread called `node` (nodes are numbered from 0 in order of first sight).
-    #[inline(always)]
     pub fn step(&mut self, node: NodeId) -> Event {
+        self.advance(node).event(node)
+    }
+
+    /// [`Self::step`], for the hot path.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self, node: NodeId) -> Turn {
         self.calls += 1;
         if self.calls < self.due && self.graph.traverse_latest(self.previous, node) {
             self.previous = node;
             return self.follow(node);
         }
         // Taken apart and put together again: else what `follow` returns would go through memory too.
-        let Event {
+        let Turn {
             ended,
+            class,
             started,
             changed,
-        } = self.step_other(node);
-        Event {
+        } = self.advance_otherwise(node);
+        Turn {
             ended,
+            class,
             started,
             changed,
         }
@@ -152,45 +159,45 @@ impl Tracker {
         if self.calls + 1 >= self.due {
             return None;
         }
-        let place = self.place(node);
         let edge = self.graph.latest_mut(self.previous, node)?;
-        let before = self.current;
-        let goes_on = before.leads_to(place);
-        let mut class = None;
-        let mut path = Path::from(place.name);
-        if goes_on {
-            path = before.path.then(place.name);
-        } else if before.interval != OUTSIDE {
-            let executions = self.intervals.get_mut(before.interval as usize)?;
-            class = Some(executions.latest_mut(before.path, node)?);
-        }
-        Some(Foreseen {
-            started: (!goes_on && place.interval != OUTSIDE).then_some(place.interval),
+        let place = self.places.get(node as usize)?;
+        let Current { interval, path, .. } = self.current;
+        let mut foreseen = Foreseen {
+            start: OUTSIDE,
             edge,
-            class,
+            class: None,
             calls: &mut self.calls,
             previous: &mut self.previous,
             node,
-            current: &mut self.current,
             place,
             path,
-        })
+            current: &mut self.current,
+        };
+        if !foreseen.current.leads_to(*place) {
+            foreseen.start = place.interval;
+            foreseen.path = Path::NONE;
+            if interval != OUTSIDE {
+                let executions = self.intervals.get_mut(interval as usize)?;
+                foreseen.class = Some(executions.latest_mut(path, node)?);
+            }
+        }
+        Some(foreseen)
     }
 
-    /// [`Self::step`] along another edge than the latest one out of the previous node, or with an analysis due.
+    /// [`Self::advance`] along another edge than the latest one out of the previous node, or with an analysis due.
     #[inline(never)]
-    fn step_other(&mut self, node: NodeId) -> Event {
+    fn advance_otherwise(&mut self, node: NodeId) -> Turn {
         if node as usize >= MAX_NODES {
             self.graph.drop_call();
             self.reset_position();
-            return Event::default();
+            return Turn::NONE;
         }
-        if self.graph.traverse(self.previous, node) == Traversal::NewEdge {
+        if self.traverse(node) == Traversal::NewEdge {
             self.due = self.due.min(self.calls);
         }
         self.previous = node;
         if self.calls >= self.due {
-            self.step_with_analysis(node)
+            self.advance_with_analysis(node)
         } else {
             self.follow(node)
         }
@@ -213,68 +220,71 @@ impl Tracker {
             self.graph.drop_call();
             self.previous = END;
         } else {
-            self.graph.traverse(self.previous, node);
+            self.traverse(node);
             self.previous = node;
         }
     }
 
+    /// Records the edge to `node`, which may be new: then it gets a place outside.
+    fn traverse(&mut self, node: NodeId) -> Traversal {
+        let traversal = self.graph.traverse(self.previous, node);
+        self.places.resize(self.graph.nodes(), Place::OUTSIDE);
+        traversal
+    }
+
     /// Where the call of `node` leads in the present partition.
     #[inline(always)]
-    fn follow(&mut self, node: NodeId) -> Event {
+    fn follow(&mut self, node: NodeId) -> Turn {
         let place = self.place(node);
         let current = &mut self.current;
         if current.leads_to(place) {
             current.position = place.position;
             current.path = current.path.then(place.name);
-            return Event::default();
-        }
-        if place.interval == OUTSIDE && current.interval == OUTSIDE {
-            return Event::default();
+            return Turn::NONE;
         }
         self.turn(node, place)
     }
 
     /// Ends the execution in progress, if any, and starts one at `place`, if that is in an interval.
     #[inline(always)]
-    fn turn(&mut self, node: NodeId, place: Place) -> Event {
+    fn turn(&mut self, node: NodeId, place: Place) -> Turn {
         let Current { interval, path, .. } = self.current;
-        let mut ended = None;
+        let (mut ended, mut class) = (OUTSIDE, 0);
         if let Some(executions) = self.intervals.get_mut(interval as usize) {
-            ended = Some(Ended {
-                interval,
-                stop: node,
-                class: executions.count(path, node),
-            });
+            (ended, class) = (interval, executions.count(path, node));
         }
         self.current = Current::at(place, Path::from(place.name));
-        Event {
+        Turn {
             ended,
-            started: (place.interval != OUTSIDE).then_some(place.interval),
+            class,
+            started: place.interval,
             changed: false,
         }
     }
 
     /// A call that finds the analysis due. What it ends is judged by the old partition, what it starts by the new one.
     #[cold]
-    fn step_with_analysis(&mut self, node: NodeId) -> Event {
+    fn advance_with_analysis(&mut self, node: NodeId) -> Turn {
         let before = self.current;
         let place = self.place(node);
         let goes_on = before.leads_to(place);
-        let mut event = if goes_on {
-            Event::default()
+        let mut turn = if goes_on {
+            Turn::NONE
         } else {
             self.turn(node, place)
         };
-        event.changed = self.analyse();
-        event.ended = event.ended.filter(|ended| !self.retired(ended.interval));
+        turn.changed = self.analyse();
+        if self.retired(turn.ended) {
+            turn.ended = OUTSIDE;
+        }
         let now = self.place(node);
         if goes_on && before.leads_to(now) {
             self.current = Current::at(now, before.path.then(now.name));
         } else {
             self.current = Current::at(now, Path::from(now.name));
-            event.started = (now.interval != OUTSIDE).then_some(now.interval);
+            turn.started = now.interval;
         }
-        event
+        turn
     }
 
     /// Forgets the position: the next call is taken as following nothing, and the execution in progress is dropped. For

@@ -118,6 +118,7 @@ impl Class {
 pub struct Classes {
     slots: Vec<Class>,
     filled: usize,
+    /// The place of the one met last; beyond all before the first.
     last: usize,
     counted: u32,
 }
@@ -128,7 +129,7 @@ impl Classes {
         Self {
             slots: vec![Class::new(variables); LIMIT],
             filled: 0,
-            last: 0,
+            last: usize::MAX,
             counted: 0,
         }
     }
@@ -157,10 +158,10 @@ impl Classes {
     /// known; `None` beyond the limit.
     #[inline]
     pub fn count(&mut self, id: u32) -> Option<(usize, f64)> {
-        let mut at = self.last;
-        if self.slots.get(at).is_none_or(|class| class.id != id) || at >= self.filled {
-            at = self.find(id)?;
-        }
+        let at = match self.slots.get(self.last) {
+            Some(class) if class.id == id => self.last,
+            _ => self.find(id)?,
+        };
         let class = self.slots.get_mut(at)?;
         class.executions += 1;
         Some((at, class.baseline))

@@ -58,16 +58,22 @@ impl Configuration {
         self.inline == other.inline && (self.variables <= INLINE || self.heap == other.heap)
     }
 
-    /// Number that identifies a configuration among a few: different for all of up to four variables, and beyond
-    /// that equal only by an unlikely coincidence, in which two would share a record.
+    /// Four inline choices in each, the first in the low bits.
     #[inline]
-    pub fn key(&self) -> u64 {
-        let word = |four: &[u16]| {
+    fn halves(&self) -> [u64; 2] {
+        let word = |four: [u16; 4]| {
             let bits = four.iter().rev();
             bits.fold(0, |word, &choice| word << 16 | u64::from(choice))
         };
         let [a, b, c, d, e, f, g, h] = self.inline;
-        let (low, high) = (word(&[a, b, c, d]), word(&[e, f, g, h]));
+        [word([a, b, c, d]), word([e, f, g, h])]
+    }
+
+    /// Number that identifies a configuration among a few: different for all of up to four variables, and beyond
+    /// that equal only by an unlikely coincidence, in which two would share a record.
+    #[inline]
+    pub fn key(&self) -> u64 {
+        let [low, high] = self.halves();
         let key = low ^ high.wrapping_mul(FACTOR);
         if self.variables > INLINE {
             return self.heap_key();

@@ -127,6 +127,12 @@ impl Elites {
         self.pool.get(self.best).unwrap_or(&self.pool[0])
     }
 
+    /// Its estimated relative cost.
+    #[inline]
+    pub fn least(&self) -> f64 {
+        self.estimates[self.best.min(SIZE - 1)]
+    }
+
     /// The one to be tested against the default: the best, or where that is the default, the best of the others if
     /// it may still be better (less than two standard errors behind).
     pub fn contender(&self, noise: f64) -> Option<&Elite> {
@@ -164,7 +170,7 @@ impl Elites {
     }
 
     /// Takes in one execution. Returns the configuration's estimate and whether it has become the new best.
-    #[inline]
+    #[inline(always)]
     pub fn record(
         &mut self,
         configuration: &Configuration,

@@ -92,13 +92,10 @@ impl History {
     }
 
     /// Makes a point of the evaluations since the last one.
-    #[inline(never)]
+    #[inline]
     pub fn keep(&mut self, best: f64, phase: Phase) {
-        if self.points.len() >= POINTS {
-            self.thin();
-            if self.count < self.stride {
-                return;
-            }
+        if self.points.len() >= POINTS && !self.make_room() {
+            return;
         }
         self.points.push(Point {
             cost: (self.sum / f64::from(self.count)) as f32,
@@ -106,6 +103,13 @@ impl History {
             phase,
         });
         (self.sum, self.count) = (0.0, 0);
+    }
+
+    /// Makes room for more points, which stand for twice as many evaluations. Whether the next is still due.
+    #[cold]
+    fn make_room(&mut self) -> bool {
+        self.thin();
+        self.count >= self.stride
     }
 
     /// Joins neighbours. A stride of 2^31 would take 256 * 2^31 evaluations; there it stays.

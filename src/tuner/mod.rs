@@ -194,12 +194,6 @@ impl Tuner {
         &self.search.candidate
     }
 
-    /// The same, to be kept and compared.
-    #[inline]
-    pub fn next(&self) -> &Configuration {
-        &self.search.candidate
-    }
-
     /// Whether every execution counts for a decision that is still to be made.
     #[inline]
     pub fn is_undecided(&self) -> bool {
@@ -274,6 +268,7 @@ impl Tuner {
 
     /// An execution with [`Tuner::configuration`] took this; draws the next configuration.
     /// Returns true when the phase changed. A cost outside [`COSTS`] is ignored.
+    #[inline(always)]
     pub fn observe(&mut self, sample: Sample<'_>) -> bool {
         if !COSTS.contains(&sample.cost) {
             return false;
@@ -322,7 +317,7 @@ impl Tuner {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn observe_quench(&mut self, class: usize, baseline: f64, sample: Sample<'_>) {
         let scale = 1.0 / baseline;
         let own = |variable: usize| sample.own.get(variable).map_or(0.0, |own| own * scale);
@@ -335,7 +330,7 @@ impl Tuner {
         let (cost, prediction) = model.learn(candidate, sample.cost * scale, own);
         let (estimate, new_best) = elites.record(candidate, cost, prediction);
         if self.history.add(sample.cost * scale) {
-            self.history.keep(elites.best().estimate(), Phase::Quench);
+            self.history.keep(elites.least(), Phase::Quench);
         }
         self.classes.consider(class, candidate, cost, model.noise());
         let verdict = Verdict { estimate, new_best };

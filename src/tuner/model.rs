@@ -301,7 +301,7 @@ impl Model {
     /// Takes in one evaluation: its relative cost, and per variable the time of its own copies relative to the
     /// interval's default cost (`own` gives 0 where unknown). Returns the relative cost with the part that no
     /// noise explains cut off, and the new prediction for the configuration.
-    #[inline]
+    #[inline(always)]
     pub fn learn(
         &mut self,
         configuration: &[u16],

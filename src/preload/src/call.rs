@@ -7,41 +7,89 @@ use crate::threads;
 use crate::tls::{self, Thread};
 use crate::wrapper::{After, Arguments, Entered};
 use copytune_core::calls::Role;
+use core::ptr::NonNull;
 
-/// Before the call of the next implementation.
+/// Before the call of the next implementation. Needs no stack itself: whatever does is in functions that it jumps to.
 pub extern "C" fn enter(slot: &'static Slot, arguments: Arguments) -> Entered {
     // SAFETY: the calling thread's own block, which no reference is held to.
     let thread = unsafe { &mut *tls::thread() };
     if thread.frame == 0
         && life::is_plain()
-        // SAFETY: null or this thread's own session, see `session_of`.
-        && let Some(session) = unsafe { thread.session.as_mut() }
-        && let Some(after) = session.pass(slot, arguments)
+        && let Some(session) = NonNull::new(thread.session)
     {
         take(thread, arguments);
+        // SAFETY: this thread's own session, see `session_of`.
+        return if unsafe { session.as_ref() }.is_quiet() {
+            enter_quietly(slot, arguments, thread, session)
+        } else {
+            enter_followed(slot, arguments, thread, session)
+        };
+    }
+    enter_fully(slot, arguments, thread)
+}
+
+/// An outermost call that perhaps need only be counted.
+#[inline(never)]
+extern "C" fn enter_quietly(
+    slot: &'static Slot,
+    arguments: Arguments,
+    thread: &mut Thread,
+    mut session: NonNull<Session>,
+) -> Entered {
+    // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
+    if let Some(after) = unsafe { session.as_mut() }.pass(slot, arguments) {
         return Entered {
-            next: slot.next(),
+            next: slot.known_next(),
             after,
         };
     }
-    enter_fully(thread, slot, arguments)
+    enter_followed(slot, arguments, thread, session)
 }
 
-/// The same for a call with which there is more to do than to count it.
+/// An outermost call that is followed, or starts or ends MPI.
 #[inline(never)]
-extern "C" fn enter_fully(
-    thread: &mut Thread,
+extern "C" fn enter_followed(
     slot: &'static Slot,
     arguments: Arguments,
+    thread: &mut Thread,
+    mut session: NonNull<Session>,
 ) -> Entered {
-    let after = if thread.frame != 0 && is_nested(thread, arguments) {
-        After::Nothing
-    } else if life::is_on() && !slot.is_life_cycle {
+    if slot.is_life_cycle {
+        return begin_or_end(slot, arguments, thread);
+    }
+    // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
+    let session = unsafe { session.as_mut() };
+    let mut after = After::Reset;
+    if let Some((active, and_then)) = life::guarded(|| session.enter(slot, arguments)) {
+        (thread.active, after) = (active, and_then);
+        if session.engine.rest_is_due() {
+            thread.rest = life::guarded(|| session.rest(after)).unwrap_or(0);
+        }
+    }
+    Entered {
+        next: slot.next(),
+        after,
+    }
+}
+
+/// Any call.
+#[inline(never)]
+extern "C" fn enter_fully(
+    slot: &'static Slot,
+    arguments: Arguments,
+    thread: &mut Thread,
+) -> Entered {
+    let mut after = After::Nothing;
+    if thread.frame == 0 || !is_nested(thread, arguments) {
+        if !life::is_on() || slot.is_life_cycle {
+            return begin_or_end(slot, arguments, thread);
+        }
         take(thread, arguments);
-        follow(thread, slot, arguments)
-    } else {
-        begin_or_end(thread, slot, arguments)
-    };
+        if let Some(session) = session_of(thread) {
+            return enter_followed(slot, arguments, thread, session);
+        }
+        after = After::Reset;
+    }
     Entered {
         next: slot.next(),
         after,
@@ -55,38 +103,28 @@ fn take(thread: &mut Thread, arguments: Arguments) {
     thread.caller = arguments.return_address();
 }
 
-#[inline(always)]
-fn follow(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) -> After {
-    let Some(session) = session_of(thread) else {
-        return After::Reset;
-    };
-    let Some((active, after)) = life::guarded(|| session.enter(slot, arguments)) else {
-        return After::Reset;
-    };
-    thread.active = active;
-    if session.engine.rest_is_due() {
-        thread.rest = life::guarded(|| session.rest(after)).unwrap_or(0);
-    }
-    after
-}
-
 /// A call that starts or ends MPI, or one while calls are not followed: before MPI is initialised, with a library of a
 /// kind that is not known, or switched off.
 #[cold]
-fn begin_or_end(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) -> After {
-    if !life::is_live() {
-        return After::Nothing;
+fn begin_or_end(slot: &'static Slot, arguments: Arguments, thread: &mut Thread) -> Entered {
+    let after = if !life::is_live() {
+        After::Nothing
+    } else {
+        take(thread, arguments);
+        match slot.call.role {
+            Role::Finalize => life::finalising(),
+            Role::Abort => life::aborting(),
+            _ => {}
+        }
+        match slot.is_life_cycle {
+            true => After::Work,
+            false => After::Reset,
+        }
+    };
+    Entered {
+        next: slot.next(),
+        after,
     }
-    take(thread, arguments);
-    if !slot.is_life_cycle {
-        return After::Reset;
-    }
-    match slot.call.role {
-        Role::Finalize => life::finalising(),
-        Role::Abort => life::aborting(),
-        _ => {}
-    }
-    After::Work
 }
 
 /// Whether a call was made inside another one. The outermost one may have been left by longjmp or an exception; then a
@@ -124,7 +162,9 @@ fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
         Role::Finalize => life::finalised(),
         Role::Abort => {}
         _ => {
-            if let Some(session) = session_of(thread) {
+            if let Some(mut session) = session_of(thread) {
+                // SAFETY: this thread's own; no other reference is held to it.
+                let session = unsafe { session.as_mut() };
                 session.hide();
                 life::guarded(|| session.leave(slot, arguments));
             }
@@ -132,15 +172,14 @@ fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
     }
 }
 
-/// The thread's session, made at its first call.
+/// The thread's session, made at its first call. It is never freed, and this thread's alone while that lives; the hooks
+/// of copies use it only while the next implementation runs, when no reference of this module's is left.
 #[inline(always)]
-fn session_of(thread: &mut Thread) -> Option<&'static mut Session> {
+fn session_of(thread: &mut Thread) -> Option<NonNull<Session>> {
     if thread.session.is_null() {
         thread.session = first_session();
     }
-    // SAFETY: null or this thread's own session, which is never freed; the hooks of copies use it only while the
-    // next implementation runs, when this reference is gone.
-    unsafe { thread.session.as_mut() }
+    NonNull::new(thread.session)
 }
 
 #[cold]

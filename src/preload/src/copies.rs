@@ -120,24 +120,19 @@ unsafe extern "C" fn copy_inside_call(
     n: usize,
     from: usize,
 ) -> *mut u8 {
-    let thread = tls::thread();
     let (target, source) = (dst as usize, src as usize);
-    let next = next_memmove();
-    if target.wrapping_sub(source) < n || source.wrapping_sub(target) < n {
+    if target.abs_diff(source) < n {
         // SAFETY: the caller's own arguments; memmove allows the overlap.
-        return unsafe { next(dst, src, n) };
+        return unsafe { next_memmove()(dst, src, n) };
     }
     // SAFETY: `session` belongs to this thread, which is inside an MPI call: `enter` has set it and holds no
     // reference to it any more, and this function calls nothing that could come back here.
-    let session = unsafe { (*thread).session.as_mut() };
-    let Some(session) = session else {
+    let Some(session) = (unsafe { (*tls::thread()).session.as_mut() }) else {
         // SAFETY: as above.
-        return unsafe { next(dst, src, n) };
+        return unsafe { next_memmove()(dst, src, n) };
     };
     let owner = session.owner(target, source);
-    let routine = owner
-        .routine
-        .unwrap_or_else(|| default_routine(n, from, next));
+    let routine = owner.routine.unwrap_or_else(|| default_routine(n, from));
     let observed = session
         .engine
         .node_mut(owner.node)
@@ -163,8 +158,8 @@ unsafe extern "C" fn copy_inside_call(
 
 /// What would have made this copy without copytune.
 #[inline]
-fn default_routine(n: usize, from: usize, next: CopyFn) -> CopyFn {
-    ucx::inline_copy(n, from).unwrap_or(next)
+fn default_routine(n: usize, from: usize) -> CopyFn {
+    ucx::inline_copy(n, from).unwrap_or_else(next_memmove)
 }
 
 /// The C library's memmove, or what stands for it until that is known.

@@ -12,13 +12,13 @@ use copytune_core::flow::NodeId;
 pub struct Remembered {
     slot: *const Slot,
     from: usize,
-    words: [usize; 4],
+    words: Words,
     /// [`messages::freed`] at that time: later, the same words may mean something else.
     freed: u64,
     /// The site's node.
     pub node: NodeId,
     /// The site whose call came next.
-    next: u32,
+    pub next: u32,
     /// Message bytes, of both ends.
     pub bytes: u64,
     /// Those of them that are sent.
@@ -32,7 +32,7 @@ impl Remembered {
     const NONE: Self = Self {
         slot: core::ptr::null(),
         from: 0,
-        words: [0; 4],
+        words: Words::NONE,
         freed: 0,
         node: 0,
         next: 0,
@@ -53,18 +53,6 @@ pub struct Meaning {
     pub reach: [Span; 2],
 }
 
-/// The call that was expected.
-#[derive(Debug, Clone, Copy)]
-pub struct Foreseen {
-    /// Its site.
-    pub site: u32,
-    /// Its site's node.
-    pub node: NodeId,
-    /// Whether it sends anything.
-    pub sends: bool,
-    next: u32,
-}
-
 /// One thread's expectations. Sites have the numbers of [`copytune_core::site::Sites`].
 #[derive(Debug, Default)]
 pub struct Forecast {
@@ -83,27 +71,27 @@ impl Forecast {
         slot: &'static Slot,
         arguments: Arguments,
         datatypes: &Datatypes,
-    ) -> Option<Foreseen> {
-        let guess = self.guess;
-        let site = self.sites.get(guess as usize)?;
+    ) -> Option<&Remembered> {
+        let site = self.sites.get(self.guess as usize)?;
         let foreseen = core::ptr::eq(site.slot, slot)
             && site.from == arguments.return_address()
             && (slot.words.reading == Reading::Nothing
                 || site.freed == messages::freed()
-                    && are_equal(site.words, words(slot, arguments, datatypes)));
-        foreseen.then_some(Foreseen {
-            site: guess,
-            node: site.node,
-            sends: site.sent > 0,
-            next: site.next,
-        })
+                    && site.words.are_in(slot, arguments, datatypes));
+        foreseen.then_some(site)
     }
 
-    /// The call that was foreseen comes.
+    /// The call that was foreseen comes: `next` is that which is expected then.
     #[inline(always)]
-    pub fn comes_true(&mut self, foreseen: Foreseen) {
-        self.last = foreseen.site;
-        self.guess = foreseen.next;
+    pub fn comes_true(&mut self, next: u32) {
+        self.last = self.guess;
+        self.guess = next;
+    }
+
+    /// The latest call's site.
+    #[inline(always)]
+    pub fn latest(&self) -> u32 {
+        self.last
     }
 
     /// A site's call came that was not expected.
@@ -113,12 +101,11 @@ impl Forecast {
         node: NodeId,
         slot: &'static Slot,
         arguments: Arguments,
-        datatypes: &Datatypes,
         meaning: Meaning,
     ) {
         let words = match slot.words.reading {
-            Reading::Nothing | Reading::Never => [0; 4],
-            _ => words(slot, arguments, datatypes),
+            Reading::Nothing | Reading::Never => Words::NONE,
+            _ => Words::of(slot, arguments),
         };
         let Meaning { bytes, sent, reach } = meaning;
         let mut now = Remembered {
@@ -161,29 +148,44 @@ impl Forecast {
     }
 }
 
-/// The counts and datatypes of a call's two ends.
-#[inline(always)]
-fn words(slot: &Slot, arguments: Arguments, datatypes: &Datatypes) -> [usize; 4] {
-    let [one, other] = slot.words.ends;
-    let counts = [one.count, other.count].map(|index| arguments.at(index));
-    let types = [one.datatype, other.datatype].map(|index| arguments.at(index));
-    let (counts, types) = if slot.words.reading == Reading::References {
-        // SAFETY: default INTEGERs, or derived types that hold one, by reference (MPI 4.0, 19.1 and A.4); they are the
-        // program's, live.
-        let read = |word| unsafe { *(word as *const u32) } as usize;
-        (counts.map(read), types.map(read))
-    } else {
-        // The other bits of a 32-bit argument may be anything.
-        (
-            counts.map(|word| word & slot.words.count_mask),
-            types.map(|word| word & datatypes.handle_mask),
-        )
-    };
-    [counts[0], counts[1], types[0], types[1]]
+/// The counts and datatypes of a call's two ends, as they came: the bits beyond an argument's own may be anything.
+#[derive(Debug, Clone, Copy)]
+struct Words {
+    counts: [usize; 2],
+    types: [usize; 2],
 }
 
-/// Unlike `==`, never by way of memory.
-#[inline(always)]
-fn are_equal(one: [usize; 4], other: [usize; 4]) -> bool {
-    (one[0] ^ other[0]) | (one[1] ^ other[1]) | (one[2] ^ other[2]) | (one[3] ^ other[3]) == 0
+impl Words {
+    const NONE: Self = Self {
+        counts: [0; 2],
+        types: [0; 2],
+    };
+
+    #[inline(always)]
+    fn of(slot: &Slot, arguments: Arguments) -> Self {
+        let ends = slot.words.ends;
+        let counts = ends.map(|end| arguments.at(end.count));
+        let types = ends.map(|end| arguments.at(end.datatype));
+        if slot.words.reading == Reading::References {
+            // SAFETY: default INTEGERs, or derived types that hold one, by reference (MPI 4.0, 19.1 and A.4); they are
+            // the program's, live.
+            let read = |word| unsafe { *(word as *const u32) } as usize;
+            return Self {
+                counts: counts.map(read),
+                types: types.map(read),
+            };
+        }
+        Self { counts, types }
+    }
+
+    /// Whether this call has the same.
+    #[inline(always)]
+    fn are_in(&self, slot: &Slot, arguments: Arguments, datatypes: &Datatypes) -> bool {
+        let now = Self::of(slot, arguments);
+        // Where they differ, in either of two.
+        let differ = |[a, b]: [usize; 2], [c, d]: [usize; 2]| (a ^ c) | (b ^ d);
+        let counts = differ(self.counts, now.counts) & slot.words.count_mask;
+        let types = differ(self.types, now.types) & datatypes.handle_mask;
+        counts | types == 0
+    }
 }

@@ -10,6 +10,7 @@
 //! | copies, kernel, ucx | the hooked copies |
 //! | direct | user-space copies from another process's memory in place of the kernel's |
 //! | life, memory | start, end, state between runs |
+//! | news | what the engine has to say |
 //! | library, modules, resolve, tls, clock, log | the ground under the rest |
 
 mod call;
@@ -24,6 +25,7 @@ mod log;
 mod memory;
 mod messages;
 mod modules;
+mod news;
 mod ranges;
 mod requests;
 mod resolve;

@@ -4,7 +4,6 @@
 use crate::clock::Ticks;
 use crate::forecast::{Forecast, Meaning};
 use crate::library::Library;
-use crate::log::{self, Level};
 use crate::messages::{self, Datatypes, Message};
 use crate::ranges::{Active, Board, NOBODY, Owner, Ranges, Span, Spans};
 use crate::sites::{IGNORED, Place};
@@ -12,10 +11,9 @@ use crate::stubs::{Reading, Slot};
 use crate::wrapper::{After, Arguments};
 use crate::{direct, life, threads, ucx};
 use copytune_core::calls::{Completion, Role};
-use copytune_core::engine::{Engine, Notice};
-use copytune_core::flow::{IntervalId, NodeId};
-use copytune_core::site::{self, Key, Signature, Sites};
-use copytune_core::tuner::Phase;
+use copytune_core::engine::Engine;
+use copytune_core::flow::NodeId;
+use copytune_core::site::{Key, Signature, Sites};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// One thread's session.
@@ -44,6 +42,14 @@ pub struct Session {
     pub owned: AtomicBool,
     /// Whether the owner thread is inside `enter` or `leave`.
     pub busy: AtomicBool,
+}
+
+/// The node of a call.
+#[derive(Debug, Clone, Copy)]
+struct Subject {
+    owner: Owner,
+    /// Whether its copies are to be found out.
+    matters: bool,
 }
 
 /// What `leave` must know of the call that `enter` saw.
@@ -85,29 +91,33 @@ impl Session {
         }
     }
 
+    /// Whether [`Self::pass`] is worth a try: no execution is timed, no operation in progress.
+    #[inline(always)]
+    pub fn is_quiet(&self) -> bool {
+        !self.engine.is_timing() && self.ranges.is_empty()
+    }
+
     /// Before a call: all that there is to do for one that was foreseen and in which nothing is to be learnt or changed.
-    /// Returns what is to follow; `None`, and nothing done, for any other. For use while [`life::is_plain`].
+    /// Returns what is to follow; `None`, and nothing done, for any other. For use while [`life::is_plain`] and
+    /// [`Self::is_quiet`].
     #[inline(always)]
     pub fn pass(&mut self, slot: &'static Slot, arguments: Arguments) -> Option<After> {
-        if self.engine.is_timing() || !self.ranges.is_empty() {
+        let site = self.forecast.check(slot, arguments, &self.datatypes)?;
+        if !self.engine.pass(site.node) {
             return None;
         }
-        match self.forecast.check(slot, arguments, &self.datatypes) {
-            Some(foreseen) if self.engine.pass(foreseen.node) => {
-                self.forecast.comes_true(foreseen);
-                if foreseen.sends && direct::is_asked() {
-                    return Some(self.announce(slot, arguments, foreseen.site));
-                }
-                Some(After::Reset)
-            }
-            _ => None,
+        let sends = site.sent > 0;
+        self.forecast.comes_true(site.next);
+        if sends && direct::is_asked() {
+            return Some(self.announce(slot, arguments));
         }
+        Some(After::Reset)
     }
 
     /// A buffer is sent that receivers may want to read directly, or do.
     #[inline(never)]
-    fn announce(&mut self, slot: &Slot, arguments: Arguments, site: u32) -> After {
-        let Some(site) = self.forecast.site(site) else {
+    fn announce(&mut self, slot: &Slot, arguments: Arguments) -> After {
+        let Some(site) = self.forecast.site(self.forecast.latest()) else {
             return After::Reset;
         };
         let (spans, sent) = (spans(slot, arguments, site.reach), site.sent);
@@ -121,14 +131,8 @@ impl Session {
     fn send_directly(&mut self, slot: &Slot, Spans { send, receive }: Spans, sent: u64) -> bool {
         self.hide();
         // What is received into the same memory changes it before the call returns.
-        let blocking =
-            matches!(
-                slot.call.role,
-                Role::Transfer {
-                    completion: Completion::Blocking,
-                    ..
-                }
-            ) && (receive.is_empty() || receive.end <= send.start || send.end <= receive.start);
+        let blocking = slot.is_blocking
+            && (receive.is_empty() || receive.end <= send.start || send.end <= receive.start);
         self.shown = direct::sending(send.start, send.end, sent, blocking);
         self.shown.is_some()
     }
@@ -198,43 +202,73 @@ impl Session {
 
     #[inline(always)]
     fn follow(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
-        let mut after = After::Reset;
-        // Persistent operations are followed whether or not their copies matter.
-        let mut involved = false;
         // What a Wait or Test call ends is looked up before anything else.
-        let foreseen = if slot.finishes && !self.ranges.is_empty() {
-            None
-        } else {
-            self.forecast.check(slot, arguments, &self.datatypes)
+        if slot.finishes && !self.ranges.is_empty() {
+            return self.follow_unforeseen(slot, arguments);
+        }
+        let Some(site) = self.forecast.check(slot, arguments, &self.datatypes) else {
+            return self.follow_unforeseen(slot, arguments);
         };
-        let place = match foreseen {
-            Some(foreseen) => {
-                self.forecast.comes_true(foreseen);
-                Place {
-                    node: foreseen.node,
-                    site: foreseen.site,
-                }
-            }
-            None => {
-                involved = slot.words.reading == Reading::Never;
-                match self.search(slot, arguments, &mut after) {
-                    Some(place) => place,
-                    None => return (self.matched(false), after),
-                }
-            }
+        let node = site.node;
+        self.forecast.comes_true(site.next);
+        let Some(subject) = self.step(node) else {
+            return (self.matched(false), After::Reset);
         };
-        let seen = self.engine.step(place.node, &mut Ticks);
-        if seen.news {
+        if subject.matters
+            && slot.is_blocking
+            && let Some(site) = self.forecast.site(self.forecast.latest())
+        {
+            // What `attribute` does, for most of the calls that matter.
+            let (spans, sent) = (spans(slot, arguments, site.reach), site.sent);
+            self.active.spans = spans;
+            self.active.owner = subject.owner;
+            let mut after = After::Reset;
+            if sent > 0 && direct::is_asked() && self.send_directly(slot, spans, sent) {
+                after = After::Work;
+            }
+            return (&raw mut self.active, after);
+        }
+        let place = Place {
+            node,
+            site: self.forecast.latest(),
+        };
+        self.attribute(slot, arguments, place, subject, After::Reset)
+    }
+
+    #[inline(never)]
+    fn follow_unforeseen(
+        &mut self,
+        slot: &'static Slot,
+        arguments: Arguments,
+    ) -> (*mut Active, After) {
+        let mut after = After::Reset;
+        let Some(place) = self.search(slot, arguments, &mut after) else {
+            return (self.matched(false), after);
+        };
+        match self.step(place.node) {
+            Some(subject) => self.attribute(slot, arguments, place, subject, after),
+            None => (self.matched(false), after),
+        }
+    }
+
+    /// A call of a node, which is counted and may end and start intervals; what its copies are to be after that. `None`
+    /// for a node beyond the engine's bound.
+    #[inline(always)]
+    fn step(&mut self, node: NodeId) -> Option<Subject> {
+        if self.engine.step(node, &mut Ticks) {
             self.attend();
         }
         if self.dozed {
             self.rouse();
         }
-        let quiet = !seen.matters && !involved && !direct::is_on();
-        if quiet && life::is_plain() && self.ranges.is_idle() {
-            return (core::ptr::null_mut(), after);
-        }
-        self.attribute(slot, arguments, place, after)
+        let state = self.engine.node(node)?;
+        Some(Subject {
+            owner: Owner {
+                node,
+                routine: state.routine,
+            },
+            matters: state.matters(),
+        })
     }
 
     /// Where a call stands that was not foreseen; `None` where it is not followed.
@@ -285,8 +319,7 @@ impl Session {
                 sent: sent.bytes,
                 reach: [sent, received].map(|message| self.datatypes.reach(message)),
             };
-            self.forecast
-                .learn(site, node, slot, arguments, &self.datatypes, meaning);
+            self.forecast.learn(site, node, slot, arguments, meaning);
         }
         Some(Place { node, site })
     }
@@ -299,17 +332,16 @@ impl Session {
         slot: &'static Slot,
         arguments: Arguments,
         place: Place,
+        subject: Subject,
         mut after: After,
     ) -> (*mut Active, After) {
+        let Subject { owner, matters } = subject;
+        // Persistent operations are followed whether or not their copies matter.
+        let quiet = !matters && slot.words.reading != Reading::Never && !direct::is_on();
+        if quiet && life::is_plain() && self.ranges.is_idle() {
+            return (core::ptr::null_mut(), after);
+        }
         self.active.spans = Spans::default();
-        let Some(node) = self.engine.node(place.node) else {
-            return (self.matched(false), after);
-        };
-        let owner = Owner {
-            node: place.node,
-            routine: node.routine,
-        };
-        let matters = node.matters();
         match slot.call.role {
             Role::Transfer { completion, .. } => {
                 let Some(site) = self.forecast.site(place.site) else {
@@ -346,50 +378,6 @@ impl Session {
                 (self.matched(matters), after)
             }
             _ => (self.matched(false), after),
-        }
-    }
-
-    /// Writes a decision to the log.
-    #[cold]
-    fn tell(&self, id: IntervalId) {
-        let place = |node: NodeId| {
-            let signature = self.signatures.get(node as usize)?;
-            Some((
-                site::file_name(&signature.module),
-                signature.offset,
-                &signature.call,
-                signature.bytes,
-            ))
-        };
-        let interval = self.engine.interval(id);
-        if let Some(tuner) = interval.and_then(|interval| interval.tuner.as_ref())
-            && let Some((module, offset, call, bytes)) = self
-                .engine
-                .tracker()
-                .nodes(id)
-                .first()
-                .and_then(|&node| place(node))
-        {
-            let phase = tuner.phase();
-            match tuner
-                .outcome()
-                .filter(|_| matches!(phase, Phase::Adopted | Phase::Rejected))
-            {
-                Some(outcome) => log::say(
-                    Level::Debug,
-                    format_args!(
-                        "interval at {module}+{offset:#x} ({call}, {bytes} bytes): {phase:?} ({:?}, gain {:?})",
-                        outcome.finding,
-                        outcome.gain.map(|gain| gain.estimate)
-                    ),
-                ),
-                None => log::say(
-                    Level::Debug,
-                    format_args!(
-                        "interval at {module}+{offset:#x} ({call}, {bytes} bytes): {phase:?}"
-                    ),
-                ),
-            }
         }
     }
 
@@ -430,12 +418,19 @@ impl Session {
     }
 
     /// Whose copy it is that goes from `source` to `target`.
-    #[inline]
+    #[inline(always)]
     pub fn owner(&self, target: usize, source: usize) -> Owner {
         let Active { spans, owner } = self.active;
         if spans.send.holds(source) || spans.receive.holds(target) {
-            return owner;
+            owner
+        } else {
+            self.owner_elsewhere(target, source)
         }
+    }
+
+    /// The same for a copy that is none of the present call's message.
+    #[inline(never)]
+    fn owner_elsewhere(&self, target: usize, source: usize) -> Owner {
         if let Some(owner) = self.ranges.owner(target, source) {
             return owner;
         }
@@ -451,20 +446,6 @@ impl Session {
             }
         }
         Owner::NONE
-    }
-
-    /// The engine has something to say.
-    #[cold]
-    #[inline(never)]
-    fn attend(&mut self) {
-        match self.engine.take_notice() {
-            Some(Notice::Checkpoint) => life::checkpoint(self),
-            Some(Notice::Misfit { calls, misfits }) => life::misfit(calls, misfits),
-            None => {}
-        }
-        if let Some(interval) = self.engine.take_news() {
-            self.tell(interval);
-        }
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Slot {
     is_never_skipped: bool,
     /// Whether it ends operations.
     pub finishes: bool,
+    /// Whether all copies of its message that this process makes are made inside it.
+    pub is_blocking: bool,
     /// What its message follows from.
     pub words: Words,
 }
@@ -147,6 +149,13 @@ impl Slot {
                 Role::Init | Role::Finalize | Role::Abort | Role::TypeFree
             ),
             finishes: matches!(call.role, Role::Finish(_) | Role::Forget),
+            is_blocking: matches!(
+                call.role,
+                Role::Transfer {
+                    completion: Completion::Blocking,
+                    ..
+                }
+            ),
             words: Words::new(call, binding),
         }
     }
@@ -156,6 +165,12 @@ impl Slot {
     pub fn next(&self) -> *const u8 {
         let next = self.next.load(Ordering::Acquire);
         if next.is_null() { self.find() } else { next }
+    }
+
+    /// The same for a call that was made before.
+    #[inline(always)]
+    pub fn known_next(&self) -> *const u8 {
+        self.next.load(Ordering::Acquire)
     }
 
     #[cold]
