@@ -97,30 +97,33 @@ fn measuring_changes_nothing() {
     }
 }
 
-/// The kernel's copy is the default of a receive's choices, the catalogue's routines copy directly.
+/// The kernel's copy is the default of a receive's choices, the catalogue's routines copy directly. On a busy machine
+/// copies can be too small a part of an interval's time to be tuned: then another run may do.
 #[test]
 fn the_tuner_gets_the_choice() {
     for &library in BOTH {
-        let dir = private_dir();
-        let outcome = run(
-            library,
-            dir.path(),
-            &[("COPYTUNE_DIRECT", "auto"), ("COPYTUNE_LOG", "debug")],
-        );
-        assert!(outcome.stderr.contains("promoted"), "{}", outcome.stderr);
-        for rank in saved(dir.path()) {
-            let tuned: Vec<&str> = rank
-                .intervals
-                .iter()
-                .flat_map(|interval| {
-                    let node = |v: &state::format::Variable| interval.nodes[v.node as usize];
-                    interval.variables.iter().map(node)
-                })
-                .map(|site| rank.sites[site as usize].call.as_str())
-                .collect();
-            assert!(tuned.contains(&"MPI_Recv"), "{library:?}: {tuned:?}");
-            assert_eq!(rank.not_direct, "");
-        }
-        assert!(direct_share(dir.path()) > 0.0);
+        assert!((0..4).any(|_| is_tuned(library)), "{library:?}");
     }
+}
+
+/// Whether both ranks tune their receives.
+fn is_tuned(library: Library) -> bool {
+    let dir = private_dir();
+    let outcome = run(
+        library,
+        dir.path(),
+        &[("COPYTUNE_DIRECT", "auto"), ("COPYTUNE_LOG", "debug")],
+    );
+    assert!(outcome.stderr.contains("promoted"), "{}", outcome.stderr);
+    let ranks = saved(dir.path());
+    assert!(ranks.iter().all(|rank| rank.not_direct.is_empty()));
+    assert!(direct_share(dir.path()) > 0.0);
+    ranks.iter().all(|rank| {
+        rank.intervals.iter().any(|interval| {
+            interval.variables.iter().any(|variable| {
+                let site = interval.nodes[variable.node as usize];
+                rank.sites[site as usize].call == "MPI_Recv"
+            })
+        })
+    })
 }

@@ -11,6 +11,7 @@ pub mod compare;
 pub mod convergence;
 pub mod copy;
 mod csv;
+mod direct;
 pub mod kept;
 pub mod machine;
 mod messages;
@@ -63,6 +64,7 @@ pub static BENCHMARKS: &[&Benchmark] = &[
     &overhead::OVERHEAD,
     &pingpong::EMPTY,
     &selection::SELECTION,
+    &direct::DIRECT,
     &analysis::ANALYZE,
 ];
 
@@ -144,7 +146,7 @@ impl Figure {
             Unit::Instructions => format!("{value:.0}"),
             Unit::Percent => format!("{value:+.2}"),
             Unit::Share => format!("{value:.1}"),
-            Unit::Times => format!("{value:.3}"),
+            Unit::Times | Unit::Microseconds => format!("{value:.3}"),
             Unit::Seconds | Unit::Exponent => format!("{value:.2}"),
         }
     }

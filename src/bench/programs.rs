@@ -24,6 +24,12 @@ pub static OVERHEAD: Program = Program {
     files: &[("overhead.c", include_str!("programs/overhead.c"))],
 };
 
+/// Messages beside plain copies; see its head.
+pub static DIRECT: Program = Program {
+    name: "direct",
+    files: &[("direct.c", include_str!("programs/direct.c"))],
+};
+
 /// Messages between two processes; prints a line of JSON for each size.
 pub static BANDWIDTH: Program = Program {
     name: "bandwidth",

@@ -27,6 +27,8 @@ pub enum Unit {
     Times,
     /// Time.
     Seconds,
+    /// Time.
+    Microseconds,
     /// Of the size, in a law of growth: 1 is linear.
     Exponent,
 }
@@ -124,6 +126,20 @@ pub static COPIES_SLOWER: Target = Target {
     name: "copies-nowhere-slower",
     bound: Bound::NotSlower,
     reason: "a tuned program must never be slower than it was; the intervals of all sizes hold together",
+};
+
+/// A message that is read directly beside a plain copy from shared memory, each size of 8 KiB to 4 MiB.
+pub static DIRECT_SHARE: Target = Target {
+    name: "direct-share",
+    bound: Bound::AtLeast(85.0, Unit::Share),
+    reason: "of the speed of memcpy from a shared mapping in the same run: what is beside the copy should be small",
+};
+
+/// What the send of a buffer that is read directly takes longer.
+pub static DIRECT_SEND: Target = Target {
+    name: "direct-send",
+    bound: Bound::AtMost(0.6, Unit::Microseconds),
+    reason: "the sender gains nothing itself; it is less than one kernel copy of a page",
 };
 
 /// NAS CG and MG in replay against no preload.
@@ -240,6 +256,7 @@ impl fmt::Display for Unit {
             Unit::Percent | Unit::Share => " %",
             Unit::Times => " times",
             Unit::Seconds => " s",
+            Unit::Microseconds => " µs",
             Unit::Exponent => "",
         })
     }

@@ -22,6 +22,8 @@ pub struct Slot {
 
 /// Bytes from slot to slot: the slot itself, then less than a page at each end of the message.
 const STRIDE: usize = size_of::<Slot>() + 2 * PAGE;
+/// Longer messages have none: the kernel copies their ends in 1 µs, of 30 and more.
+const LONGEST: usize = 512 << 10;
 /// So many slots have room.
 pub const MOST: usize = (FIRST as usize - PAGE) / STRIDE;
 /// Places of the hash table: at most half of them are taken.
@@ -144,7 +146,7 @@ impl Edges {
 
     /// Gives a message a slot, if it has ends, and none yet, and there is room.
     pub fn add(&mut self, arena: &Arena, start: usize, bytes: usize) {
-        if ends(start, bytes) == (0, 0) || self.find(start, bytes).is_some() {
+        if bytes > LONGEST || ends(start, bytes) == (0, 0) || self.find(start, bytes).is_some() {
             return;
         }
         let number = match self.messages.iter().position(|(_, bytes)| *bytes == 0) {

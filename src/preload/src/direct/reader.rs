@@ -24,6 +24,8 @@ const PLACES: usize = 2048;
 const REPAID_TWICE: u32 = 32;
 /// The same where direct copies are forced, or their routine was adopted in an earlier run.
 const AT_ONCE: u32 = 2;
+/// More losses make no one more patient.
+const MOST_LOSSES: u32 = 16;
 /// Reads of a process after which its arena is looked for.
 const FEW: u32 = 2;
 
@@ -49,8 +51,12 @@ struct Range {
     process: pid_t,
     start: usize,
     bytes: usize,
-    /// Kernel copies.
+    /// Kernel copies since the last loss.
     reads: u32,
+    /// Direct copies since the promotion.
+    gains: u32,
+    /// How often in a row the promotion was lost before it was repaid.
+    losses: u32,
     /// Whether the last look found it promoted. Only a look at the moment of the copy counts; this tells what to expect.
     direct: bool,
     /// The owner's generation at the last look.
@@ -139,9 +145,15 @@ impl Reader {
             }
             return false;
         }
-        if range.direct && done.is_none() {
-            // Another buffer may lie there now: it has its own patience.
-            range.reads = 0;
+        if done.is_some() {
+            range.gains = range.gains.saturating_add(1);
+        } else if range.direct {
+            // Another buffer may lie there now. If such buffers do not live long enough, the next one must wait longer.
+            range.losses = match range.gains < REPAID_TWICE {
+                true => (range.losses + 1).min(MOST_LOSSES),
+                false => 0,
+            };
+            (range.reads, range.gains) = (0, 0);
         }
         range.direct = done.is_some();
         range.direct
@@ -194,7 +206,11 @@ impl Reader {
         if let Some(range) = place_for(&mut self.ranges, read) {
             range.reads += 1;
             // What was asked for in vain is asked for ever more rarely.
-            let patience = if eager { AT_ONCE } else { REPAID_TWICE };
+            let patience = match (super::is_forced(), eager) {
+                (true, _) => AT_ONCE,
+                (false, true) => AT_ONCE << range.losses,
+                (false, false) => REPAID_TWICE << range.losses,
+            };
             if range.reads.is_multiple_of(patience) && (range.reads / patience).is_power_of_two() {
                 peer.words().ask(read.source, read.bytes);
             }

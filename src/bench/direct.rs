@@ -1,0 +1,344 @@
+//! What direct copies reach beside a plain copy from a shared mapping in the same run, what they cost the sender, and
+//! whether the library's own copies in user space would be faster than either way of copying once.
+
+use super::compare::{middle, order};
+use super::mpi::{Family, Job, Library};
+use super::pingpong::note_on_cores;
+use super::table::Table;
+use super::{Benchmark, Figure, Findings, Progress, Setting, programs, targets};
+use crate::stats::{self, Interval};
+use serde::{Deserialize, Serialize};
+
+pub static DIRECT: Benchmark = Benchmark {
+    name: "direct",
+    about: "direct copies beside a plain copy from shared memory, their cost at a send, and the library's other ways",
+    timed: true,
+    run,
+};
+
+/// How messages are copied in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Path {
+    /// As the library does it: above its limit for eager messages, the kernel.
+    Default,
+    /// Directly, by libc's memmove: no routine is chosen.
+    Direct,
+    /// In and out of a shared buffer.
+    User,
+}
+
+const PATHS: [Path; 3] = [Path::Default, Path::Direct, Path::User];
+
+/// A line of the program: medians of its rounds, in seconds.
+#[derive(Debug, Deserialize)]
+struct Line {
+    bytes: u64,
+    /// Of the buffers from the start of a page.
+    offset: u64,
+    message: Vec<f64>,
+    plain: Vec<f64>,
+    send: Vec<f64>,
+    other: Vec<f64>,
+}
+
+/// One size and offset; one time for each run.
+#[derive(Debug, Serialize)]
+struct Row {
+    bytes: u64,
+    offset: u64,
+    /// By [`PATHS`].
+    message: [Vec<f64>; PATHS.len()],
+    /// Beside direct copies, in the same run.
+    plain: Vec<f64>,
+    /// What the send of a buffer takes longer that is read directly; empty for long ones.
+    extra: Vec<f64>,
+}
+
+fn run(setting: &Setting) -> Result<Findings, String> {
+    let (runs, rounds) = if setting.quick { (2, "4") } else { (10, "10") };
+    let mut progress = Progress::new((setting.libraries.len() * runs) as f64);
+    let mut findings = Findings::default();
+    let mut data = Vec::new();
+    for library in &setting.libraries {
+        let title = library.family.title();
+        progress.step(&format!("{title}: compiling"));
+        let program = programs::build(&setting.cache, library, &programs::DIRECT)?;
+        let job = |path: Path| {
+            let job = Job::ranks(library, 2, &program).arg(rounds);
+            match path {
+                Path::Default => job,
+                Path::User => job.user_space_copies(),
+                // Frozen choices, of which there are none: what is forced is memmove.
+                Path::Direct => job
+                    .shim(&setting.shim, &setting.scratch)
+                    .env("COPYTUNE_MODE", "replay")
+                    .env("COPYTUNE_DIRECT", "force")
+                    .env("COPYTUNE_LOG", "debug"),
+            }
+        };
+        let mut rows = Vec::new();
+        for number in 0..runs {
+            progress.step(&format!("{title}: run {} of {runs}", number + 1));
+            for path in order(number, PATHS.len()) {
+                let output = job(PATHS[path]).run(&setting.scratch)?;
+                if PATHS[path] == Path::Direct && !output.stderr.contains(" messages read directly")
+                {
+                    return Err(none_direct(&output.stderr));
+                }
+                add(&mut rows, path, &lines(&output.stdout)?);
+            }
+            progress.advance(1.0);
+        }
+        report(&mut findings, library, &rows)?;
+        data.push(
+            serde_json::json!({ "library": library.family.key(), "paths": PATHS, "rows": rows }),
+        );
+    }
+    progress.finish();
+    findings.notes.extend(note_on_cores(2));
+    findings.data = data.into();
+    Ok(findings)
+}
+
+/// Why nothing was read directly, as the preload library has said it.
+fn none_direct(stderr: &str) -> String {
+    let reason = stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("copytune: no direct copies from this process: "));
+    format!(
+        "no message was read directly{}; docs/direct-copy.md tells what it takes",
+        reason.map_or_else(String::new, |reason| format!(": {reason}"))
+    )
+}
+
+fn lines(stdout: &str) -> Result<Vec<Line>, String> {
+    let lines: Vec<Line> = stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    if lines.is_empty() {
+        return Err("the program direct printed no result".to_owned());
+    }
+    Ok(lines)
+}
+
+/// Adds what a run with `PATHS[path]` printed.
+fn add(rows: &mut Vec<Row>, path: usize, lines: &[Line]) {
+    for line in lines {
+        let is_it = |row: &Row| (row.bytes, row.offset) == (line.bytes, line.offset);
+        let place = rows.iter().position(is_it).unwrap_or_else(|| {
+            rows.push(Row {
+                bytes: line.bytes,
+                offset: line.offset,
+                message: Default::default(),
+                plain: Vec::new(),
+                extra: Vec::new(),
+            });
+            rows.len() - 1
+        });
+        let row = &mut rows[place];
+        row.message[path].push(middle(&line.message));
+        if PATHS[path] == Path::Direct {
+            row.plain.push(middle(&line.plain));
+            if !line.send.is_empty() {
+                row.extra.push(middle(&line.send) - middle(&line.other));
+            }
+        }
+    }
+}
+
+/// The geometric mean of `a` over `b`, run by run.
+fn ratio(a: &[f64], b: &[f64]) -> Option<Interval> {
+    let ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / b).collect();
+    stats::geometric_mean(&ratios, 0.95)
+}
+
+fn report(findings: &mut Findings, library: &Library, rows: &[Row]) -> Result<(), String> {
+    let key = library.family.key();
+    let mut table = Table::new(
+        format!(
+            "{}: one-way time, µs, medians of {} runs; offset: of the buffers from a page's start",
+            library.family.title(),
+            rows.first().map_or(0, |row| row.plain.len())
+        ),
+        &[
+            "size",
+            "offset",
+            "default",
+            "direct",
+            "user space",
+            "plain copy",
+            "of its speed",
+            "extra per send",
+        ],
+    );
+    for row in rows {
+        let micros = |times: &[f64]| format!("{:.2}", middle(times) * 1e6);
+        let share = ratio(&row.plain, &row.message[1])
+            .ok_or_else(|| "the program direct measured no time".to_owned())?;
+        let share = scaled(share, 100.0);
+        let size = size(row.bytes);
+        table.row([
+            size.clone(),
+            row.offset.to_string(),
+            micros(&row.message[0]),
+            micros(&row.message[1]),
+            micros(&row.message[2]),
+            micros(&row.plain),
+            format!("{:.0} %", share.estimate),
+            match row.extra.is_empty() {
+                true => "-".to_owned(),
+                false => format!("{:+.2}", middle(&row.extra) * 1e6),
+            },
+        ]);
+        findings.figures.push(Figure {
+            target: &targets::DIRECT_SHARE,
+            of: format!("{key}.{size}+{}", row.offset),
+            value: share.estimate,
+            interval: Some(share),
+        });
+    }
+    findings.tables.push(table);
+    let sends = rows.iter().filter(|row| !row.extra.is_empty());
+    let dearest = sends.max_by(|a, b| middle(&a.extra).total_cmp(&middle(&b.extra)));
+    if let Some(row) = dearest {
+        findings.figures.push(Figure {
+            target: &targets::DIRECT_SEND,
+            of: format!("{key}.{}+{}", size(row.bytes), row.offset),
+            value: middle(&row.extra) * 1e6,
+            interval: None,
+        });
+    }
+    findings.notes.extend(advice(library, rows));
+    Ok(())
+}
+
+fn scaled(interval: Interval, by: f64) -> Interval {
+    Interval {
+        estimate: interval.estimate * by,
+        low: interval.low * by,
+        high: interval.high * by,
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes >> 10 {
+        kibi if kibi >= 1024 && kibi % 1024 == 0 => format!("{}M", kibi / 1024),
+        kibi => format!("{kibi}K"),
+    }
+}
+
+/// Where the library's copies in user space are faster than its default and than direct copies, and how to have them:
+/// that choice is the library's. Only what the intervals show.
+fn advice(library: &Library, rows: &[Row]) -> Vec<String> {
+    let gain = |row: &Row| {
+        let over_default = ratio(&row.message[0], &row.message[2])?;
+        let over_direct = ratio(&row.message[1], &row.message[2])?;
+        let least = if over_default.estimate < over_direct.estimate {
+            over_default
+        } else {
+            over_direct
+        };
+        (over_default.low > 1.0 && over_direct.low > 1.0).then_some(least)
+    };
+    let sizes: Vec<(u64, String)> = rows
+        .iter()
+        .filter_map(|row| {
+            let gain = gain(row)?;
+            let times = format!(
+                "{}+{} ({:.2} to {:.2} times as fast)",
+                size(row.bytes),
+                row.offset,
+                gain.low,
+                gain.high
+            );
+            Some((row.bytes, times))
+        })
+        .collect();
+    let title = library.family.title();
+    let Some(longest) = sizes.iter().map(|(bytes, _)| *bytes).max() else {
+        return vec![format!(
+            "{title}: its copies in user space are nowhere faster than both its default and direct copies"
+        )];
+    };
+    let knob = match library.family {
+        Family::OpenMpi => {
+            "mpirun --mca btl_vader_single_copy_mechanism none, which concerns all sizes".to_owned()
+        }
+        Family::Mpich => format!("UCX_RNDV_THRESH={}", longest + 1),
+    };
+    let sizes: Vec<String> = sizes.into_iter().map(|(_, times)| times).collect();
+    vec![format!(
+        "{title}: copies in user space are faster than its default and than direct copies at {}: {knob}",
+        sizes.join(", ")
+    )]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(bytes: u64, message: f64) -> Line {
+        Line {
+            bytes,
+            offset: 16,
+            message: vec![message; 3],
+            plain: vec![2.0; 3],
+            send: vec![1.5; 3],
+            other: vec![1.0; 3],
+        }
+    }
+
+    /// Rows of three runs with these times by path, and a little noise.
+    fn rows(times: [f64; PATHS.len()]) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for noise in [1.0, 1.01, 0.99] {
+            for (path, time) in times.into_iter().enumerate() {
+                add(&mut rows, path, &[line(16384, time * noise)]);
+            }
+        }
+        rows
+    }
+
+    fn library(family: Family) -> Library {
+        Library {
+            family,
+            version: String::new(),
+            mpicc: "mpicc".into(),
+            mpirun: "mpirun".into(),
+        }
+    }
+
+    #[test]
+    fn shares_and_costs_come_from_the_runs_with_direct_copies() {
+        let mut findings = Findings::default();
+        report(
+            &mut findings,
+            &library(Family::Mpich),
+            &rows([9.0, 4.0, 5.0]),
+        )
+        .unwrap();
+        let share = &findings.figures[0];
+        assert!((share.value - 50.0).abs() < 1.0, "{share}");
+        let cost = &findings.figures[1];
+        assert!((cost.value - 0.5e6).abs() < 1.0, "{cost}");
+        assert!(cost.to_string().contains("mpich.16K+16"), "{cost}");
+    }
+
+    #[test]
+    fn a_knob_is_named_only_where_it_helps() {
+        let nowhere = advice(&library(Family::OpenMpi), &rows([9.0, 4.0, 4.0]));
+        assert!(nowhere[0].contains("nowhere"), "{nowhere:?}");
+        let faster = advice(&library(Family::Mpich), &rows([9.0, 4.0, 2.0]));
+        assert!(faster[0].contains("UCX_RNDV_THRESH=16385"), "{faster:?}");
+        assert!(faster[0].contains("16K+16"), "{faster:?}");
+    }
+
+    #[test]
+    fn a_run_without_direct_copies_says_why() {
+        let said = "copytune: no direct copies from this process: memfd_create is not possible\n";
+        assert!(none_direct(said).contains("read directly: memfd_create"));
+        assert!(none_direct("").contains("read directly; docs"));
+    }
+}
