@@ -302,6 +302,56 @@ fn a_benchmark_runs_from_end_to_end() {
     }
 }
 
+/// Steps that interrupted benchmarks have left in a cache.
+fn kept_steps(cache: &Path) -> usize {
+    let dirs = std::fs::read_dir(cache.join("copytune/unfinished"));
+    let dirs = dirs.into_iter().flatten().flatten();
+    let texts = dirs.filter_map(|dir| std::fs::read_to_string(dir.path().join("steps")).ok());
+    texts.map(|text| text.lines().count()).sum()
+}
+
+/// Starts it and kills it when so many steps are kept; the number that are.
+fn interrupted(command: &mut Command, cache: &Path, least: usize) -> usize {
+    let mut child = command.spawn().expect("the command can be started");
+    let begun = std::time::Instant::now();
+    while kept_steps(cache) < least {
+        let steps = kept_steps(cache);
+        let ended = child.try_wait().expect("a child");
+        assert!(ended.is_none(), "{ended:?} with {steps} steps");
+        assert!(begun.elapsed().as_secs() < 100, "{steps} steps");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it has ended");
+    kept_steps(cache)
+}
+
+/// Rounds in a process of its own are kept, too, and a seed from the clock.
+#[test]
+fn an_interrupted_benchmark_of_copies_goes_on() {
+    let dir = private_dir();
+    let json = dir.path().join("json");
+    let command = || {
+        let mut command = copytune();
+        command
+            .args(["copy", "--quick", "--minutes", "0.1", "--sizes", "4K"])
+            .args(["--states", "warm", "--routines", "sse2*", "--json"])
+            .arg(&json)
+            .env("XDG_CACHE_HOME", dir.path());
+        command
+    };
+    // The seed, the machine, and two rounds.
+    let kept = interrupted(&mut command(), dir.path(), 4);
+    let output = command().output().expect("the command can be started");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{log}");
+    assert!(log.contains("goes on with an interrupted run"), "{log}");
+    let text = std::fs::read_to_string(&json).expect("it was written");
+    let told = format!("{} of its steps were measured before", kept - 1);
+    assert!(text.contains(&told), "{text}");
+    assert_eq!(kept_steps(dir.path()), 0);
+}
+
 /// The figures and the files of a benchmark of messages, in a run that is killed and goes on.
 #[test]
 fn an_interrupted_benchmark_goes_on() {
@@ -320,30 +370,8 @@ fn an_interrupted_benchmark_goes_on() {
             .env("XDG_CACHE_HOME", dir.path());
         command
     };
-    let unfinished = dir.path().join("copytune/unfinished");
-    let steps = || {
-        let dirs = std::fs::read_dir(&unfinished)
-            .into_iter()
-            .flatten()
-            .flatten();
-        let texts = dirs.filter_map(|dir| std::fs::read_to_string(dir.path().join("steps")).ok());
-        texts.map(|text| text.lines().count()).sum::<usize>()
-    };
-    let mut command_line = command();
-    command_line.env("COPYTUNE_LIB", shim());
-    let mut first = command_line.spawn().expect("the command can be started");
-    let begun = std::time::Instant::now();
     // The machine, two tuning runs, four walks, and part of twelve runs that are compared.
-    while steps() < 9 {
-        let ended = first.try_wait().expect("a child");
-        assert!(ended.is_none(), "{ended:?} with {} steps", steps());
-        assert!(begun.elapsed().as_secs() < 100, "{} steps", steps());
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-    first.kill().expect("it runs");
-    first.wait().expect("it has ended");
-    let kept = steps();
-
+    let kept = interrupted(command().env("COPYTUNE_LIB", shim()), dir.path(), 9);
     let output = with_shim(&mut command());
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{log}");
@@ -363,7 +391,11 @@ fn an_interrupted_benchmark_goes_on() {
     // A head and three rounds of four.
     assert_eq!(read("csv").lines().count(), 1 + 12);
     assert!(read("html").contains("pingpong, contiguous, touched, copies in user space"));
-    assert_eq!(steps(), 0, "nothing is kept of a benchmark that has ended");
+    assert_eq!(
+        kept_steps(dir.path()),
+        0,
+        "nothing is kept of a benchmark that has ended"
+    );
     // Another time it begins again.
     let output = with_shim(&mut command());
     let log = String::from_utf8_lossy(&output.stderr);

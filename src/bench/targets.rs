@@ -107,11 +107,12 @@ pub static DIRECT_MEAN: Target = Target {
     reason: "what a first prototype reached (docs/direct-copy.md)",
 };
 
-/// The tuned selection against libc's, with copies in user space, over 4 KiB to 4 MiB.
+/// The tuned selection against libc's, with copies in user space, over those sizes from 4 KiB to 4 MiB of which the space of
+/// routines allows as much.
 pub static COPIES_GAIN: Target = Target {
     name: "copies-gain",
     bound: Bound::AtLeast(1.15, Unit::Times),
-    reason: "geometric mean over the sizes; the source gained up to 40 % where the space allowed it",
+    reason: "geometric mean over the sizes of which the space of routines allows as much; the source gained up to 40 % where it did",
 };
 
 /// What the tuned selection gains, of what the best pair of routines gains.

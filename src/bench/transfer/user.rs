@@ -3,7 +3,7 @@
 //!
 //! The forced ones are chosen first ([`super::choice`]); then all four run by turns, in processes of their own, and these runs alone are compared.
 
-use super::choice::{self, Chosen};
+use super::choice;
 use super::{Arm, Bench, Plan, QUICK_TUNING, Request, Times, USUAL_TUNING};
 use crate::bench::compare::{middle, order, slowdown_at, speed, together};
 use crate::bench::csv::Csv;
@@ -69,9 +69,10 @@ pub fn measure(bench: &mut Bench, plan: &Plan) -> Result<Times, String> {
     let mut times = Times::new(&plan.sizes, &ARMS);
     if let Some(choice) = &plan.choice {
         for (place, &bytes) in plan.sizes.iter().enumerate() {
-            let Chosen { symmetric, pair } = choice::choose(bench, choice, bytes)?;
-            times.arms[SYMMETRIC].routines[place] = Some(symmetric);
-            times.arms[PAIR].routines[place] = Some(pair);
+            let chosen = choice::choose(bench, choice, bytes)?;
+            times.arms[SYMMETRIC].routines[place] = Some(chosen.symmetric);
+            times.arms[PAIR].routines[place] = Some(chosen.pair);
+            times.allowed.push(chosen.gain);
         }
     }
     for round in 0..plan.rounds {
@@ -138,12 +139,13 @@ pub fn report(findings: &mut Findings, bench: &Bench, times: &Times) -> Result<(
     let (without, tuned) = (times.without(), times.tuned());
     let mut table = Table::new(
         format!(
-            "{}: one-way time, µs, medians of {} runs; gain: how many times as fast as without copytune, 95 % intervals",
+            "{}: one-way time, µs, medians of {} runs; gain: how many times as fast as without copytune, 95 % intervals; allowed: gain of the best pair over libc's at both ends where it was chosen",
             bench.title(),
             without.times[0].len()
         ),
         &[
             "size",
+            "allowed",
             "without",
             "symmetric",
             "gain",
@@ -165,6 +167,10 @@ pub fn report(findings: &mut Findings, bench: &Bench, times: &Times) -> Result<(
         let of_tuned = gain(tuned)?;
         table.row([
             units::bytes(bytes),
+            format!(
+                "{:.3}",
+                times.allowed.get(place).copied().unwrap_or(f64::NAN)
+            ),
             time(without),
             time(symmetric),
             format!("{:.3}", gain(symmetric)?.estimate),
@@ -183,9 +189,22 @@ pub fn report(findings: &mut Findings, bench: &Bench, times: &Times) -> Result<(
 
 fn verdicts(findings: &mut Findings, bench: &Bench, times: &Times) -> Option<()> {
     let key = format!("{}.{}", bench.name, bench.library.family.key());
-    let places: Vec<usize> = (0..times.sizes.len())
-        .filter(|&place| RANGE.contains(&times.sizes[place]))
+    let places = worthwhile(times);
+    let names: Vec<String> = (places.iter())
+        .map(|&place| units::bytes(times.sizes[place]))
         .collect();
+    let bound = targets::COPIES_GAIN.bound.limit();
+    findings.notes.push(match &names[..] {
+        [] => format!(
+            "{}: of no size from 4 KiB to 4 MiB does the space of routines allow {bound} times the default's speed, so nothing is asked for.",
+            bench.title()
+        ),
+        names => format!(
+            "{}: the space of routines allows {bound} times the default's speed for {}; what is asked for is over these sizes.",
+            bench.title(),
+            names.join(", ")
+        ),
+    });
     if !places.is_empty() {
         overall(findings, bench, times, &places, &key)?;
     }
@@ -202,6 +221,16 @@ fn verdicts(findings: &mut Findings, bench: &Bench, times: &Times) -> Option<()>
     Some(())
 }
 
+/// The places of the sizes for which the walks that choose have shown that so much can be gained.
+fn worthwhile(times: &Times) -> Vec<usize> {
+    let bound = targets::COPIES_GAIN.bound.limit();
+    let allowed = times.sizes.iter().zip(&times.allowed).enumerate();
+    allowed
+        .filter(|(_, (bytes, gain))| RANGE.contains(bytes) && **gain >= bound)
+        .map(|(place, _)| place)
+        .collect()
+}
+
 /// Verdicts over the sizes in those places: what is gained, and of what could be.
 fn overall(
     findings: &mut Findings,
@@ -214,31 +243,16 @@ fn overall(
     let ours = times.tuned().over_sizes(places);
     let best = times.arms[PAIR].over_sizes(places);
     let (possible, gain) = (speed(&base, &best)?, speed(&base, &ours)?);
-    let bound = targets::COPIES_GAIN.bound.limit();
-    let title = bench.title();
-    if possible.estimate >= bound {
-        let figure = figure(&targets::COPIES_GAIN, key.to_owned(), gain);
-        findings.figures.push(figure);
-    } else {
-        let text =
-            |Interval {
-                 estimate,
-                 low,
-                 high,
-             }| { format!("{estimate:.3} times ({low:.3} to {high:.3})") };
-        findings.notes.push(format!(
-            "{title}: over the sizes the best pairs of routines are {} as fast as the default, what was tuned is {}; {bound} times is more than the space allows.",
-            text(possible),
-            text(gain)
-        ));
-    }
+    let gained = figure(&targets::COPIES_GAIN, key.to_owned(), gain);
+    findings.figures.push(gained);
     match share(&base, &ours, &best) {
         Some(share) if possible.low > 1.0 => {
-            let figure = figure(&targets::COPIES_SHARE, key.to_owned(), share);
-            findings.figures.push(figure);
+            let share = figure(&targets::COPIES_SHARE, key.to_owned(), share);
+            findings.figures.push(share);
         }
         _ => findings.notes.push(format!(
-            "{title}: that the best pairs of routines gain anything is not shown, so there is nothing to have a share of."
+            "{}: that the best pairs of routines gain anything in the runs that are compared is not shown, so there is nothing to have a share of.",
+            bench.title()
         )),
     }
     Some(())
@@ -298,6 +312,15 @@ mod tests {
             "{noisy:?}"
         );
         assert!(super::share(&[4.0], &[2.0], &[1.0]).is_none());
+    }
+
+    #[test]
+    fn only_sizes_of_which_the_space_allows_it_are_asked_for_a_gain() {
+        let mut times = Times::new(&[1024, 4096, 65536, 8 << 20], &ARMS);
+        times.allowed = vec![1.3, 1.1, 1.2, 1.3];
+        assert_eq!(worthwhile(&times), [2]);
+        times.allowed = Vec::new();
+        assert!(worthwhile(&times).is_empty());
     }
 
     #[test]
