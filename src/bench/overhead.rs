@@ -204,7 +204,7 @@ fn skip(function: &str) -> Skip {
 
 #[cfg(test)]
 mod tests {
-    use super::plan::{CALLS, COPIES, STEPS};
+    use super::plan::{CALLS, COPIES, FOLLOWED, STEPS};
     use super::*;
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn every_window_is_in_the_program() {
-        for window in COPIES.iter().chain(&CALLS).chain(&STEPS) {
+        for window in COPIES.iter().chain(&CALLS).chain(&STEPS).chain([&FOLLOWED]) {
             assert!(
                 include_str!("programs/overhead.c").contains(&format!("\"{}\"", window.name)),
                 "{}",

@@ -73,6 +73,13 @@ pub(super) const STEPS: [Window; 2] = [
     },
 ];
 
+/// A call of an interval that is explored, which neither ends nor begins one: a step costs so much more than that.
+pub(super) const FOLLOWED: Window = Window {
+    name: "exploration-followed",
+    about: "the same, a call that ends no interval",
+    target: &STEP,
+};
+
 /// Size of the message that is decided about, as in the program.
 const DECIDED_BYTES: u64 = 2 * 16 * 1024;
 /// Executions in the windows that each explored interval must have been explored in, as in the program.
@@ -89,6 +96,8 @@ pub(super) struct Run {
     pub(super) environment: Option<&'static [(&'static str, &'static str)]>,
 }
 
+/// The run whose intervals are explored.
+pub(super) const EXPLORING: &str = "exploring";
 /// The run that records, and the one that it is compared with.
 pub(super) const DRY_RUN: &str = "dry-run";
 pub(super) const SWITCHED_OFF: &str = "switched off";
@@ -114,8 +123,8 @@ pub(super) fn runs() -> [Run; 6] {
             environment: Some(&[("COPYTUNE_MODE", "replay")]),
         },
         Run {
-            name: "exploring",
-            windows: names(&[&STEPS]),
+            name: EXPLORING,
+            windows: names(&[&STEPS, &[FOLLOWED]]),
             environment: Some(&[]),
         },
         Run {
@@ -140,7 +149,7 @@ pub(super) fn problem_of(dir: &Path, run: &Run) -> Result<Option<String>, String
                 "the interval that should be decided for the default is {other:?}"
             )),
         },
-        "exploring" => {
+        EXPLORING => {
             let explored = phases(dir, |_| true)?;
             let wrong = explored
                 .iter()

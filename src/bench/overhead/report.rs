@@ -5,7 +5,7 @@ use super::super::table::Table;
 use super::super::targets::{RECORDING, Target};
 use super::super::{Figure, Findings};
 use super::Count;
-use super::plan::{CALLS, COPIES, DRY_RUN, STEPS, SWITCHED_OFF, Window};
+use super::plan::{CALLS, COPIES, DRY_RUN, EXPLORING, FOLLOWED, STEPS, SWITCHED_OFF, Window};
 use std::collections::BTreeMap;
 
 /// The tables and figures of one library.
@@ -40,7 +40,7 @@ pub(super) fn report(library: &Library, counts: &[Count], findings: &mut Finding
         &["call", "mode", "MPI alone", "copytune", "clock reads"],
     );
     for window in CALLS.iter().chain(&STEPS) {
-        for run in ["tune", "replay", "exploring"] {
+        for run in ["tune", "replay", EXPLORING] {
             let Some(count) = find(run, window) else {
                 continue;
             };
@@ -53,6 +53,23 @@ pub(super) fn report(library: &Library, counts: &[Count], findings: &mut Finding
                 format!("{:.0}", count.own),
                 format!("{:.2}", count.clock_reads),
             ]);
+        }
+    }
+    let mut steps = Table::new(
+        format!(
+            "{title}: instructions of a call that ends an interval, evaluates it and draws the next configuration"
+        ),
+        &[
+            "call",
+            "copytune",
+            "as any of the interval",
+            "the step alone",
+        ],
+    );
+    for window in &STEPS {
+        if let (Some(step), Some(any)) = (find(EXPLORING, window), find(EXPLORING, &FOLLOWED)) {
+            let cells = [step.own, any.own, step.own - any.own].map(|value| format!("{value:.0}"));
+            steps.row(std::iter::once(window.about.to_owned()).chain(cells));
         }
     }
     let mut recording = Table::new(
@@ -69,6 +86,7 @@ pub(super) fn report(library: &Library, counts: &[Count], findings: &mut Finding
     }
     findings.tables.push(copies);
     findings.tables.push(calls);
+    findings.tables.push(steps);
     findings.tables.push(recording);
     findings.tables.extend(dearest(title, counts));
     for (target, value) in worst.into_values() {
@@ -87,7 +105,7 @@ fn dearest(title: &str, counts: &[Count]) -> Vec<Table> {
     [
         ("tune", &CALLS[0]),
         ("tune", &CALLS[3]),
-        ("exploring", &STEPS[0]),
+        (EXPLORING, &STEPS[0]),
         (DRY_RUN, &CALLS[0]),
     ]
     .iter()

@@ -132,22 +132,22 @@ static void exploration_window(const char *name)
     close_window(name, EXPLORATION * EXPLORED_LOOPS);
 }
 
-/* An interval of four messages; the windows hold only the first call, which ends it and begins the next. */
-static void exploration_of_four_window(const char *name)
+/* An interval of four messages. The windows hold the first call alone, which ends it and begins the next, or the
+   other three, which do neither. */
+static void exploration_of_four_window(const char *name, int bytes, bool first)
 {
     const long times = 48;
-    const int bytes = 2 * LARGE;
     for (long i = 0; i < EXPLORATION_BEFORE + times; i++) {
-        bool counted = i >= EXPLORATION_BEFORE;
-        if (counted)
-            toggle();
-        sendrecv(bytes);
-        if (counted)
-            toggle();
-        for (int other = 1; other < 4; other++)
-            sendrecv(bytes + 16 * other);
+        for (int message = 0; message < 4; message++) {
+            bool counted = i >= EXPLORATION_BEFORE && (message == 0) == first;
+            if (counted)
+                toggle();
+            sendrecv(bytes + 16 * message);
+            if (counted)
+                toggle();
+        }
     }
-    close_window(name, times);
+    close_window(name, first ? times : 3 * times);
 }
 
 int main(int argc, char **argv)
@@ -176,7 +176,9 @@ int main(int argc, char **argv)
         else if (strcmp(name, "exploration") == 0)
             exploration_window(name);
         else if (strcmp(name, "exploration-of-four") == 0)
-            exploration_of_four_window(name);
+            exploration_of_four_window(name, 2 * LARGE, true);
+        else if (strcmp(name, "exploration-followed") == 0)
+            exploration_of_four_window(name, 3 * LARGE, false);
         else {
             fprintf(stderr, "overhead: no window is called %s\n", name);
             MPI_Abort(MPI_COMM_WORLD, 2);
