@@ -405,6 +405,56 @@ fn an_interrupted_benchmark_goes_on() {
     );
 }
 
+/// Messages of the other patterns, with the libraries' default settings and without, under MPICH.
+#[test]
+fn messages_of_every_kind_are_measured() {
+    let dir = private_dir();
+    let json = dir.path().join("json");
+    let runs: [(&[&str], &str); 2] = [
+        (
+            &["exchange", "--copies", "kernel"],
+            "target direct-mean.exchange.mpich: ",
+        ),
+        (
+            &[
+                "pingping",
+                "--copies",
+                "user",
+                "--vector",
+                "--pairs",
+                "2",
+                "--routines",
+                "sse2*,avx2*",
+            ],
+            "target copies-nowhere-slower.pingping.mpich.8K: ",
+        ),
+    ];
+    for (arguments, target) in runs {
+        let mut command = copytune();
+        command.args(arguments).args(["--quick", "--mpi", "mpich"]);
+        command
+            .args(["--sizes", "8K", "--rounds", "2", "--json"])
+            .arg(&json);
+        let output = with_shim(command.env("XDG_CACHE_HOME", dir.path()));
+        let (text, log) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        assert!(output.status.success(), "{text}\n{log}");
+        assert!(text.contains(target), "{text}");
+        let result = std::fs::read(&json).expect("it was written");
+        let result: serde_json::Value = serde_json::from_slice(&result).expect("it is JSON");
+        for arm in result["data"][0]["arms"].as_array().expect("a list") {
+            let seconds = arm["seconds"][0].as_array().expect("times");
+            assert!(
+                seconds.iter().all(|time| time.as_f64() > Some(0.0)),
+                "{arm}"
+            );
+            assert_eq!(seconds.len(), 2, "{arm}");
+        }
+    }
+}
+
 /// On two cores four processes can run, and the result says what that means.
 #[test]
 fn two_cores_are_enough_and_told() {

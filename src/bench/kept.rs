@@ -102,7 +102,12 @@ impl Kept {
     /// # Errors
     /// It cannot be kept.
     pub fn begun(&self) -> Result<Machine, String> {
-        let machine = self.step("machine", || Ok(Machine::detect()))?;
+        const STEP: &str = "machine";
+        // Where nothing but that was kept, nothing has begun.
+        if self.found <= 1 {
+            self.steps.borrow_mut().remove(STEP);
+        }
+        let machine = self.step(STEP, || Ok(Machine::detect()))?;
         if self.found > 1 {
             eprintln!(
                 "copytune: goes on with an interrupted run, begun {}; --anew begins again",
@@ -161,9 +166,9 @@ impl Kept {
 }
 
 impl Drop for Kept {
-    /// Leaves nothing behind where nothing was kept.
+    /// Leaves nothing behind where nothing was kept but how the machine was.
     fn drop(&mut self) {
-        if self.steps.borrow().is_empty() {
+        if self.steps.borrow().len() <= 1 {
             let _ = fs::remove_file(self.dir.join(FILE));
             // Fails where there are other files.
             if fs::remove_dir(&self.dir).is_ok() {
@@ -212,12 +217,13 @@ mod tests {
     fn what_was_measured_is_not_measured_again() {
         let cache = tempfile::tempdir().expect("a temporary directory can be made");
         let first = open(cache.path(), "a", false).expect("writable");
+        first.begun().expect("a machine");
         assert_eq!(step(&first, "one", 1.0), (true, vec![1.0, 0.1]));
         let error = first.step::<f64>("two", || Err("no".to_owned()));
         assert_eq!(error, Err("no".to_owned()));
         drop(first);
         let second = open(cache.path(), "a", false).expect("writable");
-        assert_eq!(second.found, 1);
+        assert_eq!(second.found, 2);
         assert_eq!(step(&second, "one", 2.0), (false, vec![1.0, 0.1]));
         assert_eq!(step(&second, "two", 2.0), (true, vec![2.0, 0.1]));
         // Of another type: measured anew.
@@ -234,9 +240,21 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_measured_nothing_leaves_nothing() {
+        let cache = tempfile::tempdir().expect("a temporary directory can be made");
+        let kept = open(cache.path(), "a", false).expect("writable");
+        kept.begun().expect("a machine");
+        assert_eq!(kept.note(), None);
+        drop(kept);
+        let left = fs::read_dir(cache.path().join("unfinished")).expect("a directory");
+        assert_eq!(left.count(), 0);
+    }
+
+    #[test]
     fn a_line_that_was_cut_off_is_forgotten() {
         let cache = tempfile::tempdir().expect("a temporary directory can be made");
         let kept = open(cache.path(), "a", false).expect("writable");
+        step(&kept, "zero", 0.0);
         step(&kept, "one", 1.0);
         step(&kept, "two", 2.0);
         let path = kept.dir().join(FILE);
@@ -244,10 +262,10 @@ mod tests {
         let text = fs::read_to_string(&path).expect("it is there");
         fs::write(&path, &text[..text.len() - 3]).expect("writable");
         let kept = open(cache.path(), "a", false).expect("writable");
-        assert_eq!(kept.found, 1);
+        assert_eq!(kept.found, 2);
         assert_eq!(step(&kept, "two", 5.0), (true, vec![5.0, 0.1]));
         drop(kept);
-        assert_eq!(open(cache.path(), "a", false).expect("writable").found, 2);
+        assert_eq!(open(cache.path(), "a", false).expect("writable").found, 3);
     }
 
     #[test]

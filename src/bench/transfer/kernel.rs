@@ -22,6 +22,8 @@ const SIZES: [u64; 10] = [
     4 << 20,
 ];
 
+const QUICK_SIZES: [u64; 4] = [8 << 10, 64 << 10, 512 << 10, 4 << 20];
+
 const ARMS: [&str; 2] = ["without", "tuned"];
 
 /// How much is run.
@@ -31,9 +33,10 @@ pub fn plan(request: &Request, quick: bool) -> Plan {
     } else {
         (USUAL_TUNING, 16)
     };
-    let sizes = match &request.sizes[..] {
-        [] => SIZES.to_vec(),
-        sizes => sizes.to_vec(),
+    let sizes = match (&request.sizes[..], quick) {
+        ([], true) => QUICK_SIZES.to_vec(),
+        ([], false) => SIZES.to_vec(),
+        (sizes, _) => sizes.to_vec(),
     };
     Plan {
         sizes,

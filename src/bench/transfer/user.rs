@@ -27,7 +27,7 @@ const SIZES: [u64; 11] = [
     2 << 20,
     4 << 20,
 ];
-const QUICK_SIZES: [u64; 2] = [64 << 10, 1 << 20];
+const QUICK_SIZES: [u64; 1] = [64 << 10];
 /// Sizes over which gains are averaged.
 const RANGE: std::ops::RangeInclusive<u64> = 4 << 10..=4 << 20;
 

@@ -24,7 +24,7 @@ pub struct Args {
     /// Who copies: kernel or user [default: the one, then the other]
     #[arg(long, value_name = "WHO", value_parser = copies)]
     copies: Option<Copies>,
-    /// Message sizes, as 4K,1M [default: powers of two from 8K, with copies in user space 4K, to 4M; quick, in user space: 64K,1M]
+    /// Message sizes, as 4K,1M [default: powers of two from 8K, with copies in user space 4K, to 4M; quick: 8K,64K,512K,4M, in user space 64K]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = bytes)]
     sizes: Vec<u64>,
     /// Messages (there and back) of an iteration, 1 to 4, each with call sites and buffers of its own [default: 1; bandwidth: 4]
