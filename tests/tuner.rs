@@ -488,3 +488,27 @@ fn a_further_search_tells_the_gain_over_the_default() {
     }
     assert!(held >= 18, "{held} of 20");
 }
+
+/// Nothing seemed better, so nothing was compared: the next search waits for no longer than the search took.
+#[test]
+fn what_was_not_compared_took_no_executions() {
+    let mut untested = 0;
+    for seed in 0..20 {
+        let choices = Choices {
+            all: &[3],
+            first: &[2],
+        };
+        let mut tuner = Tuner::new(choices, &settings(seed));
+        let cost = |c: &[u16], random: &mut Random, _: &mut Vec<f64>| {
+            (1.0 + 2.0 * f64::from(c[0])) * USUAL_NOISE.draw(random)
+        };
+        run(&mut tuner, ENOUGH, seed, cost, |_, _| ());
+        if tuner.outcome().map(|outcome| outcome.finding) == Some(Finding::NothingBetter) {
+            untested += 1;
+            let saved = serde_json::to_value(tuner.save()).expect("serialisable");
+            let spent = saved["again"]["spent"].as_u64().expect("a number");
+            assert_eq!(spent, u64::from(tuner.search().progress.total));
+        }
+    }
+    assert!(untested > 10, "{untested} of 20");
+}

@@ -57,10 +57,13 @@ pub struct Again {
 }
 
 impl Again {
-    /// A decision has been made after so many evaluations and comparisons.
-    pub(super) fn decided(&mut self, evaluations: u32, compared: (u64, u64)) {
+    /// A decision has been made after so many evaluations. What was not compared took no executions for it: its
+    /// outcome tells those that there were in all.
+    pub(super) fn decided(&mut self, evaluations: u32, outcome: &Outcome) {
+        let (default, winner) = outcome.executions;
+        let compared = outcome.gain.map_or(0, |_| default + winner);
         self.since = 0;
-        self.spent = u64::from(evaluations) + compared.0 + compared.1;
+        self.spent = u64::from(evaluations) + compared;
     }
 
     /// Executions have passed since the decision.

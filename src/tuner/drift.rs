@@ -57,10 +57,8 @@ impl Default for Drift {
 impl Drift {
     /// Starts again after a reopened decision has been made anew.
     pub fn restart(&mut self) {
-        *self = Self {
-            period: self.period.saturating_mul(2).min(LONGEST_PERIOD),
-            ..Self::default()
-        };
+        self.begin();
+        self.period = self.period.saturating_mul(2).min(LONGEST_PERIOD);
     }
 
     /// Starts again with another configuration in use.

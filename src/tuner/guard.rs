@@ -93,13 +93,6 @@ impl Pace {
             each: lead.div_ceil(BLOCK as u32),
         }
     }
-
-    /// Executions of the longest comparison.
-    #[cfg(test)]
-    pub fn budget(self) -> u64 {
-        let block = u64::from(self.lead) + BLOCK as u64 * u64::from(self.each);
-        2 * block * MOST_PAIRS as u64
-    }
 }
 
 impl Default for Pace {

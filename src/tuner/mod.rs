@@ -449,8 +449,7 @@ impl Tuner {
     fn settle(&mut self, outcome: Outcome) {
         self.guard = None;
         self.reguard = false;
-        let evaluations = self.search.progress.total;
-        self.again.decided(evaluations, outcome.executions);
+        self.again.decided(self.search.progress.total, &outcome);
         let Some(outcome) = self.settle_standing(outcome) else {
             return;
         };

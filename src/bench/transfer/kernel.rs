@@ -1,6 +1,6 @@
 //! The libraries' default settings, where the kernel copies long messages: without copytune, and with what it selected.
 
-use super::{Bench, Plan, QUICK_TUNING, Request, Times, USUAL_TUNING};
+use super::{Bench, Plan, Request, SIZES, Times};
 use crate::bench::compare::{middle, order, speed};
 use crate::bench::pingpong::sizes;
 use crate::bench::table::Table;
@@ -9,41 +9,13 @@ use crate::bench::{Figure, Findings};
 use crate::report::units;
 use crate::stats::Interval;
 
-const SIZES: [u64; 10] = [
-    8 << 10,
-    16 << 10,
-    32 << 10,
-    64 << 10,
-    128 << 10,
-    256 << 10,
-    512 << 10,
-    1 << 20,
-    2 << 20,
-    4 << 20,
-];
-
 const QUICK_SIZES: [u64; 4] = [8 << 10, 64 << 10, 512 << 10, 4 << 20];
 
 const ARMS: [&str; 2] = ["without", "tuned"];
 
 /// How much is run.
 pub fn plan(request: &Request, quick: bool) -> Plan {
-    let (tuning, rounds) = if quick {
-        (QUICK_TUNING, 3)
-    } else {
-        (USUAL_TUNING, 16)
-    };
-    let sizes = match (&request.sizes[..], quick) {
-        ([], true) => QUICK_SIZES.to_vec(),
-        ([], false) => SIZES.to_vec(),
-        (sizes, _) => sizes.to_vec(),
-    };
-    Plan {
-        sizes,
-        tuning,
-        rounds: request.rounds.unwrap_or(rounds),
-        choice: None,
-    }
+    Plan::new(request, quick, &SIZES[1..], &QUICK_SIZES)
 }
 
 /// Tunes, then compares in rounds; a run has all sizes.

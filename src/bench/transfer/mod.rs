@@ -163,7 +163,40 @@ const TUNING: f64 = 3.0;
 const USUAL_TUNING: (usize, u64) = (4, 3000);
 const QUICK_TUNING: (usize, u64) = (2, 1500);
 
+/// Sizes of messages where none are asked for. The libraries' kernel copies begin with the second.
+const SIZES: [u64; 11] = [
+    4 << 10,
+    8 << 10,
+    16 << 10,
+    32 << 10,
+    64 << 10,
+    128 << 10,
+    256 << 10,
+    512 << 10,
+    1 << 20,
+    2 << 20,
+    4 << 20,
+];
+
 impl Plan {
+    /// What is asked for, else these sizes and the usual numbers of runs; nothing to choose among.
+    fn new(request: &Request, quick: bool, usual: &[u64], quickly: &[u64]) -> Self {
+        let (tuning, rounds, sizes) = match quick {
+            true => (QUICK_TUNING, 3, quickly),
+            false => (USUAL_TUNING, 16, usual),
+        };
+        let sizes = match &request.sizes[..] {
+            [] => sizes,
+            sizes => sizes,
+        };
+        Self {
+            sizes: sizes.to_vec(),
+            tuning,
+            rounds: request.rounds.unwrap_or(rounds),
+            choice: None,
+        }
+    }
+
     /// In runs that compare.
     fn length(&self) -> f64 {
         let tuning = TUNING * self.tuning.0 as f64;

@@ -4,7 +4,7 @@
 //! The forced ones are chosen first ([`super::choice`]); then all four run by turns, in processes of their own, and these runs alone are compared.
 
 use super::choice;
-use super::{Arm, Bench, Plan, QUICK_TUNING, Request, Times, USUAL_TUNING};
+use super::{Arm, Bench, Plan, Request, SIZES, Times};
 use crate::bench::compare::{middle, order, slowdown_at, speed, together};
 use crate::bench::csv::Csv;
 use crate::bench::pingpong::sizes;
@@ -14,19 +14,6 @@ use crate::bench::{Figure, Findings};
 use crate::report::units;
 use crate::stats::{Interval, Moments, mean_interval};
 
-const SIZES: [u64; 11] = [
-    4 << 10,
-    8 << 10,
-    16 << 10,
-    32 << 10,
-    64 << 10,
-    128 << 10,
-    256 << 10,
-    512 << 10,
-    1 << 20,
-    2 << 20,
-    4 << 20,
-];
 const QUICK_SIZES: [u64; 1] = [64 << 10];
 /// Sizes over which gains are averaged.
 const RANGE: std::ops::RangeInclusive<u64> = 4 << 10..=4 << 20;
@@ -41,25 +28,14 @@ const ARMS: [&str; 4] = ["without", "best symmetric", "best pair", "tuned"];
 /// # Errors
 /// There is nothing to choose among.
 pub fn plan(request: &Request, quick: bool) -> Result<Plan, String> {
-    let (tuning, rounds) = if quick {
-        (QUICK_TUNING, 3)
-    } else {
-        (USUAL_TUNING, 16)
-    };
-    let sizes = match (&request.sizes[..], quick) {
-        ([], true) => QUICK_SIZES.to_vec(),
-        ([], false) => SIZES.to_vec(),
-        (sizes, _) => sizes.to_vec(),
-    };
+    let plan = Plan::new(request, quick, &SIZES, &QUICK_SIZES);
     let choice = choice::Plan::new(quick, &request.routines);
-    for &bytes in &sizes {
+    for &bytes in &plan.sizes {
         choice.names(bytes)?;
     }
     Ok(Plan {
-        sizes,
-        tuning,
-        rounds: request.rounds.unwrap_or(rounds),
         choice: Some(choice),
+        ..plan
     })
 }
 
