@@ -167,16 +167,27 @@ pub fn mean_interval(values: &Moments, confidence: f64) -> Option<Interval> {
 ///
 /// `None` below two values or when one of them is not positive.
 pub fn geometric_mean(values: &[f64], confidence: f64) -> Option<Interval> {
-    if values.iter().any(|&value| value.is_nan() || value <= 0.0) {
-        return None;
+    let logs: Moments = logarithms(values)?.into_iter().collect();
+    mean_interval(&logs, confidence).map(powers)
+}
+
+/// The same of the middle three fifths of the values ([`trimmed_interval`] of the logarithms): what a few wild values say does not count.
+pub fn trimmed_geometric_mean(values: &[f64], confidence: f64) -> Option<Interval> {
+    trimmed_interval(&mut logarithms(values)?, confidence).map(powers)
+}
+
+/// `None` when a value is not positive.
+fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
+    let logarithm = |value: &f64| (*value > 0.0).then(|| value.ln());
+    values.iter().map(logarithm).collect()
+}
+
+fn powers(of: Interval) -> Interval {
+    Interval {
+        estimate: of.estimate.exp(),
+        low: of.low.exp(),
+        high: of.high.exp(),
     }
-    let logs: Moments = values.iter().map(|value| value.ln()).collect();
-    let interval = mean_interval(&logs, confidence)?;
-    Some(Interval {
-        estimate: interval.estimate.exp(),
-        low: interval.low.exp(),
-        high: interval.high.exp(),
-    })
 }
 
 /// Result of a one-way analysis of variance.
@@ -432,5 +443,28 @@ mod tests {
         assert_eq!(anova(&[&[1.0], &[]]), None);
         assert_eq!(anova(&[&[1.0], &[2.0]]), None);
         assert_eq!(anova(&[&[1.0, 1.0], &[2.0, 2.0]]), None);
+    }
+
+    #[test]
+    fn wild_values_do_not_move_a_trimmed_geometric_mean() {
+        let calm = [1.00, 1.01, 1.02, 0.99, 0.98, 1.03, 0.97, 1.00, 1.01, 0.99];
+        let mut wild = calm;
+        (wild[2], wild[5]) = (7.0, 9.0);
+        let (of_calm, of_wild) = (
+            trimmed_geometric_mean(&calm, 0.95).unwrap(),
+            trimmed_geometric_mean(&wild, 0.95).unwrap(),
+        );
+        assert!(
+            (of_wild.estimate - of_calm.estimate).abs() < 0.01,
+            "{of_wild:?}"
+        );
+        assert!(of_wild.high < 1.05 && geometric_mean(&wild, 0.95).unwrap().high > 2.0);
+        let few = [1.0, 4.0];
+        assert_eq!(
+            trimmed_geometric_mean(&few, 0.95),
+            geometric_mean(&few, 0.95)
+        );
+        assert_eq!(trimmed_geometric_mean(&[1.0, 1.0, -1.0], 0.95), None);
+        assert_eq!(trimmed_geometric_mean(&[1.0, f64::NAN], 0.95), None);
     }
 }

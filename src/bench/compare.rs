@@ -15,7 +15,8 @@ pub fn order(round: usize, n: usize) -> Vec<usize> {
     order
 }
 
-/// How much longer `times` are than `base`, in percent, with the 95 % interval: the geometric mean of the rounds' ratios.
+/// How much longer `times` are than `base`, in percent, with the 95 % interval: the trimmed geometric mean of the rounds' ratios,
+/// so that neither slow drift nor a few disturbed rounds decide.
 /// `None` with fewer than two rounds or where a time is not positive.
 pub fn slowdown(times: &[f64], base: &[f64]) -> Option<Interval> {
     slowdown_at(times, base, 0.95)
@@ -43,7 +44,7 @@ fn speed_at(base: &[f64], times: &[f64], confidence: f64) -> Option<Interval> {
         .zip(times)
         .map(|(base, time)| base / time)
         .collect();
-    stats::geometric_mean(&ratios, confidence)
+    stats::trimmed_geometric_mean(&ratios, confidence)
 }
 
 /// The confidence of each of so many intervals that hold together with 95 % (Bonferroni).

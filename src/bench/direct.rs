@@ -148,10 +148,10 @@ fn add(rows: &mut Vec<Row>, path: usize, lines: &[Line]) {
     }
 }
 
-/// The geometric mean of `a` over `b`, run by run.
+/// The trimmed geometric mean of `a` over `b`, run by run.
 fn ratio(a: &[f64], b: &[f64]) -> Option<Interval> {
     let ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / b).collect();
-    stats::geometric_mean(&ratios, 0.95)
+    stats::trimmed_geometric_mean(&ratios, 0.95)
 }
 
 fn report(findings: &mut Findings, library: &Library, rows: &[Row]) -> Result<(), String> {

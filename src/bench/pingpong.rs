@@ -38,7 +38,7 @@ impl Arm {
 }
 
 fn run(setting: &Setting) -> Result<Findings, String> {
-    let rounds = if setting.quick { 8 } else { 40 };
+    let rounds = if setting.quick { 8 } else { 80 };
     let steps = setting.libraries.len() * (rounds + 1);
     let mut progress = Progress::new(steps as f64);
     let mut findings = Findings::default();

@@ -2,7 +2,7 @@
 //! what the machine can stream.
 //!
 //! [`plan`] says what is measured, [`stage`] brings the data into its state and times, [`rounds`] decides what comes when,
-//! [`summary`] what it amounts to, [`export`] and [`drawing`] show it. It needs no MPI and preloads nothing.
+//! [`racing`] which routine is the best, [`summary`] what it amounts to, [`export`] and [`drawing`] show it. It needs no MPI and preloads nothing.
 
 mod drawing;
 mod export;
@@ -10,6 +10,7 @@ mod limit;
 mod memory;
 mod partner;
 pub mod plan;
+mod racing;
 mod rounds;
 mod stage;
 mod summary;

@@ -299,7 +299,7 @@ impl Plan {
             cells,
             routines,
             pruned: quick && request.routines.is_empty(),
-            choosing: if quick { 3 } else { 10 },
+            choosing: if quick { 5 } else { 30 },
             verifying: if quick { 12 } else { 40 },
         })
     }

@@ -1,11 +1,11 @@
 //! Rounds: which routine is sampled when.
 //!
 //! The best of many noisy medians is too good: it owes its place to luck as well as to speed (the winner's curse). So the
-//! rounds that choose a cell's best routine and those that compare it with libc's are different ones. All routines take
-//! part in the first rounds; who falls behind then takes part no more (racing: Maron and Moore 1994).
+//! rounds that choose a cell's best routine ([`racing`](super::racing)) and those that compare it with libc's are different ones.
 
 use super::limit::{KERNELS, Kernel, READERS, Way};
-use super::plan::{Cell, Plan, Request, State};
+use super::plan::{Cell, Plan, Request};
+use super::racing::Measured;
 use super::stage::Stage;
 use crate::bench::Progress;
 use crate::bench::compare::middle;
@@ -16,51 +16,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
-
-/// One routine in one cell.
-#[derive(Debug)]
-pub struct Runner {
-    /// Which.
-    pub id: RoutineId,
-    /// Seconds of one copy in each choosing round that it took part in.
-    pub times: Vec<f64>,
-    racing: bool,
-}
-
-impl Runner {
-    /// A routine that is still in the race, with its times so far.
-    pub fn of(id: RoutineId, times: &[f64]) -> Runner {
-        Runner {
-            id,
-            times: times.to_vec(),
-            racing: true,
-        }
-    }
-
-    /// Whether it is sensible for so many bytes, so that it may be the best. The others are measured too.
-    fn suits(&self, bytes: usize) -> bool {
-        let routine = &catalogue()[usize::from(self.id)];
-        self.id == DEFAULT || (routine.min_bytes..=routine.max_bytes).contains(&bytes)
-    }
-}
-
-/// What was measured of one cell.
-#[derive(Debug)]
-pub struct Measured {
-    /// The cell.
-    pub cell: Cell,
-    /// Its routines, libc's first.
-    pub runners: Vec<Runner>,
-    /// Seconds in which the source alone was read, for each reader of [`READERS`] and choosing round; empty where it is not
-    /// measured.
-    pub reading: Vec<Vec<f64>>,
-    /// The one with the least median of the choosing rounds.
-    pub best: RoutineId,
-    /// Seconds of one copy in each verifying round.
-    pub libc: Vec<f64>,
-    /// The best routine's, in the same rounds.
-    pub verified: Vec<f64>,
-}
 
 /// What was measured of one of the fastest kernels of a way of streaming.
 #[derive(Debug)]
@@ -150,10 +105,9 @@ pub fn run(
         let round = kept.step(&name, || race.choose(&cells, &kernels, &what))?;
         round.add_chosen(&mut cells, &mut kernels);
         chosen.advance();
-        cells
-            .iter_mut()
-            .for_each(|cell| cell.drop_behind(chosen.done));
+        cells.iter_mut().for_each(Measured::drop_behind);
     }
+    cells.iter_mut().for_each(Measured::decide);
     let mut limits: Vec<(Kernel, Limit)> = (Way::ALL.into_iter())
         .flat_map(|way| fastest(&kernels, way, limits_at.bytes))
         .collect();
@@ -220,12 +174,6 @@ impl Pace {
     }
 }
 
-/// Whether the reading of the source alone tells something: where another level than the first cache sets the pace.
-fn is_read(cell: Cell) -> bool {
-    const LEAST: usize = 4 << 10;
-    matches!(cell.state, State::Cold | State::Dirty) && cell.bytes >= LEAST
-}
-
 /// Kernels of each way that are measured to the end.
 const FINALISTS: usize = 3;
 
@@ -267,13 +215,7 @@ impl Round {
             times.push(*seconds);
         }
         for (measured, (copies, readings)) in cells.iter_mut().zip(&self.cells) {
-            let racing = measured.runners.iter_mut().filter(|runner| runner.racing);
-            for (runner, seconds) in racing.zip(copies) {
-                runner.times.push(*seconds);
-            }
-            for (times, seconds) in measured.reading.iter_mut().zip(readings) {
-                times.push(*seconds);
-            }
+            measured.add(copies, readings);
         }
     }
 
@@ -343,10 +285,7 @@ impl Race<'_> {
         for at in self.order(cells.len()) {
             let measured = &cells[at];
             self.progress.detail(&format!("{what}: {}", measured.cell));
-            let racing: Vec<RoutineId> = (measured.runners.iter())
-                .filter(|runner| runner.racing)
-                .map(|runner| runner.id)
-                .collect();
+            let racing: Vec<RoutineId> = measured.racing().map(|runner| runner.id).collect();
             let copies = self.copies(measured.cell, &racing)?;
             let readers = READERS.into_iter().take(measured.reading.len());
             let readings: Result<Vec<f64>, String> = readers
@@ -400,92 +339,9 @@ impl Race<'_> {
     }
 }
 
-impl Measured {
-    fn enter(cell: Cell, routines: Vec<RoutineId>) -> Measured {
-        Measured {
-            cell,
-            runners: (routines.into_iter())
-                .map(|id| Runner::of(id, &[]))
-                .collect(),
-            reading: vec![Vec::new(); if is_read(cell) { READERS.len() } else { 0 }],
-            best: DEFAULT,
-            libc: Vec::new(),
-            verified: Vec::new(),
-        }
-    }
-
-    /// Of a comparing round.
-    fn length_of_comparing(&self) -> f64 {
-        2.0 * self.cell.length()
-    }
-
-    /// Of a choosing round.
-    fn length(&self) -> f64 {
-        self.runners.iter().filter(|runner| runner.racing).count() as f64 * self.cell.length()
-    }
-
-    /// After `round` rounds, takes those out of the race whose median is longer than the best's by more than its n-th part:
-    /// the more is known, the less lead is enough. Finds the best of those that suit the size.
-    fn drop_behind(&mut self, round: usize) {
-        let best = (self.runners.iter())
-            .filter(|runner| runner.racing && runner.suits(self.cell.bytes))
-            .map(|runner| (middle(&runner.times), runner.id))
-            .min_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((least, id)) = best else { return };
-        self.best = id;
-        let limit = least * (1.0 + 1.0 / round as f64);
-        for runner in &mut self.runners[1..] {
-            runner.racing &= middle(&runner.times) <= limit;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::copy::plan::Placement;
-
-    fn measured(times: &[&[f64]]) -> Measured {
-        let runner = |(id, times): (usize, &&[f64])| Runner::of(id as RoutineId, times);
-        Measured {
-            cell: Cell {
-                bytes: 4096,
-                placement: Placement::Aliased,
-                state: State::Warm,
-            },
-            runners: times.iter().enumerate().map(runner).collect(),
-            reading: Vec::new(),
-            best: DEFAULT,
-            libc: Vec::new(),
-            verified: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn who_falls_behind_leaves_the_race_but_libc_never() {
-        let mut cell = measured(&[&[9.0], &[1.0], &[1.9], &[2.1]]);
-        cell.drop_behind(1);
-        let racing: Vec<bool> = cell.runners.iter().map(|runner| runner.racing).collect();
-        assert_eq!((cell.best, racing), (1, vec![true, true, true, false]));
-        // Later a smaller lead is enough, and one that has left is not the best, however fast it was.
-        for (runner, time) in cell.runners.iter_mut().zip([0.9, 1.0, 1.3, 0.1]) {
-            runner.times = vec![time; 4];
-        }
-        cell.drop_behind(4);
-        let racing: Vec<bool> = cell.runners.iter().map(|runner| runner.racing).collect();
-        assert_eq!(
-            (cell.best, racing),
-            (DEFAULT, vec![true, true, false, false])
-        );
-    }
-
-    #[test]
-    fn only_a_routine_that_suits_the_size_is_the_best() {
-        let mut cell = measured(&[&[9.0], &[1.0]]);
-        cell.cell.bytes = 64;
-        cell.drop_behind(1);
-        assert_eq!(cell.best, DEFAULT);
-    }
 
     #[test]
     fn rounds_end_with_the_time_but_not_before_the_least() {

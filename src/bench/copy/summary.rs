@@ -2,7 +2,8 @@
 
 use super::limit::{Way, far_beyond};
 use super::plan::{Cell, Plan, State};
-use super::rounds::{Limit, Measured, Outcome};
+use super::racing::Measured;
+use super::rounds::{Limit, Outcome};
 use crate::bench::Figure;
 use crate::bench::compare::middle;
 use crate::bench::targets::{COPY_DIRTY, COPY_GAIN, COPY_SLOWER, COPY_STREAMING, Target};
@@ -107,21 +108,6 @@ pub fn geometric(values: impl Iterator<Item = f64>) -> f64 {
     logs.mean().map_or(f64::NAN, f64::exp)
 }
 
-/// Trimmed geometric mean with its interval.
-fn trimmed_geometric(values: impl Iterator<Item = f64>, confidence: f64) -> Option<Interval> {
-    let mut logs: Vec<f64> = values.map(f64::ln).collect();
-    let Interval {
-        estimate,
-        low,
-        high,
-    } = stats::trimmed_interval(&mut logs, confidence)?;
-    Some(Interval {
-        estimate: estimate.exp(),
-        low: low.exp(),
-        high: high.exp(),
-    })
-}
-
 impl Summary {
     /// From what was measured, on a machine with a last cache of so many bytes.
     pub fn new(outcome: &Outcome, last_cache: Option<usize>) -> Summary {
@@ -216,10 +202,10 @@ impl Summary {
             .find(|limit| limit.way == Way::Copy.name())?
             .bandwidth?;
         let share = |(cell, times): &(Cell, Vec<f64>)| {
-            let shares = times
-                .iter()
-                .map(|seconds| 100.0 * cell.bytes as f64 / seconds / limit.estimate);
-            Some((*cell, trimmed_geometric(shares, CONFIDENCE)?))
+            let shares: Vec<f64> = (times.iter())
+                .map(|seconds| 100.0 * cell.bytes as f64 / seconds / limit.estimate)
+                .collect();
+            Some((*cell, stats::trimmed_geometric_mean(&shares, CONFIDENCE)?))
         };
         let (cell, interval) = (self.times.iter())
             .filter(|(cell, _)| cell.bytes >= self.far_beyond && cell.state != State::Shared)
@@ -235,13 +221,9 @@ impl Summary {
 }
 
 fn summarise(measured: &Measured, of_all: f64) -> CellSummary {
-    let ratios = || {
-        measured
-            .libc
-            .iter()
-            .zip(&measured.verified)
-            .map(|(libc, best)| libc / best)
-    };
+    let ratios: Vec<f64> = (measured.libc.iter().zip(&measured.verified))
+        .map(|(libc, best)| libc / best)
+        .collect();
     let name = |id| catalogue()[usize::from(id)].name;
     let routines = measured.runners.iter().map(|runner| RoutineSummary {
         name: name(runner.id),
@@ -258,22 +240,24 @@ fn summarise(measured: &Measured, of_all: f64) -> CellSummary {
         reading_seconds: (measured.reading.iter())
             .map(|times| middle(times))
             .min_by(f64::total_cmp),
-        gain: trimmed_geometric(ratios(), CONFIDENCE),
-        gain_of_all: trimmed_geometric(ratios(), of_all),
+        gain: stats::trimmed_geometric_mean(&ratios, CONFIDENCE),
+        gain_of_all: stats::trimmed_geometric_mean(&ratios, of_all),
         routines: routines.collect(),
     }
 }
 
 /// The fastest kernel of a way. The best of several is too good rather than too bad, which is the safe side for a limit.
 fn limit(limits: &[Limit], way: Way) -> Option<LimitSummary> {
-    let summarise = |limit: &Limit| LimitSummary {
-        way: way.name(),
-        kernel: limit.name,
-        bytes: limit.bytes,
-        bandwidth: trimmed_geometric(
-            (limit.verified.iter()).map(|seconds| limit.bytes as f64 / seconds),
-            CONFIDENCE,
-        ),
+    let summarise = |limit: &Limit| {
+        let speeds: Vec<f64> = (limit.verified.iter())
+            .map(|seconds| limit.bytes as f64 / seconds)
+            .collect();
+        LimitSummary {
+            way: way.name(),
+            kernel: limit.name,
+            bytes: limit.bytes,
+            bandwidth: stats::trimmed_geometric_mean(&speeds, CONFIDENCE),
+        }
     };
     let speed = |summary: &LimitSummary| summary.bandwidth.map_or(0.0, |speed| speed.estimate);
     (limits.iter())
@@ -324,7 +308,7 @@ pub fn resolution(plan: &Plan, rounds: (usize, usize)) -> String {
 mod tests {
     use super::*;
     use crate::bench::copy::plan::Placement;
-    use crate::bench::copy::rounds::Runner;
+    use crate::bench::copy::racing::Runner;
 
     fn measured(bytes: usize, state: State, libc: &[f64], best: &[f64]) -> Measured {
         Measured {
