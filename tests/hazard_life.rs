@@ -166,12 +166,9 @@ mod children {
 }
 
 /// Plugins that bring MPI into a program that does not link it, one of them unloaded again and again.
-#[test]
-fn plugins() {
+fn plugins(source: &str) {
     for &library in BOTH {
-        let plugin = compile::shared(library, "plugin.c");
-        let twin = plugin.with_file_name(format!("twin.{}.so", library.suffix()));
-        std::fs::copy(&plugin, &twin).expect("the plugin can be copied");
+        let (plugin, twin) = compile::plugins(library, source);
         let job = Job::ranks(library, 2, compile::plain("plugin_host.c"))
             .arg(plugin)
             .arg(twin);
@@ -185,10 +182,24 @@ fn plugins() {
                 .user_space_copies()
                 .env("COPYTUNE_MODE", mode)
                 .run();
-            same(&bare, &tuned, &format!("plugins under {library:?}, {mode}"));
+            same(
+                &bare,
+                &tuned,
+                &format!("{source} under {library:?}, {mode}"),
+            );
         }
         tidy(dir.path());
     }
+}
+
+#[test]
+fn plugins_come_late() {
+    plugins("plugin.c");
+}
+
+#[test]
+fn plugins_ask_what_there_is() {
+    plugins("plugin_weak.c");
 }
 
 /// A process that starts without a launcher.

@@ -40,6 +40,7 @@ programs! { BOTH =>
     many_sites: 2,
     counted: 2,
     signals: 2,
+    weak: 2,
 }
 
 // MPI 4, which Open MPI 4.1 does not have.

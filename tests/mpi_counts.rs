@@ -7,15 +7,21 @@ use common::job::Job;
 use common::{BOTH, Library, command, compile, private_dir};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Runs the program under the shim and returns copytune's own account of it.
 fn account(library: Library, source: &str) -> Value {
     let dir = private_dir();
     let job = Job::ranks(library, 2, compile::program(library, source)).tuned(dir.path());
     job.run().expect_success(source);
+    shown(dir.path())
+}
+
+/// What is in a state directory.
+fn shown(dir: &Path) -> Value {
     let shown = Job::alone(command())
         .args(["show", "--json"])
-        .arg(dir.path())
+        .arg(dir)
         .run();
     serde_json::from_str(shown.expect_success("copytune show --json")).expect("valid JSON")
 }
@@ -178,5 +184,27 @@ fn sites_have_file_and_line() {
                 "{site}"
             );
         }
+    }
+}
+
+/// A plugin that asks for a function by a weak reference gets the MPI library's own, until copytune sees to it.
+#[test]
+fn functions_of_a_library_that_comes_late() {
+    for &library in BOTH {
+        let dir = private_dir();
+        let (plugin, twin) = compile::plugins(library, "plugin_weak.c");
+        let job = Job::ranks(library, 2, compile::plain("plugin_host.c"));
+        let job = job.arg(plugin).arg(twin).tuned(dir.path());
+        job.run().expect_success("plugin_weak.c");
+        let counts = executions(&shown(dir.path()));
+        let call = match library {
+            Library::OpenMpi => "mpi_sendrecv",
+            Library::Mpich => "mpi_sendrecv_c",
+        };
+        assert_eq!(
+            counts.get(call),
+            Some(&720),
+            "{call} under {library:?}: {counts:?}"
+        );
     }
 }

@@ -17,7 +17,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let mut code = String::new();
     let mut slots = String::new();
-    let mut count = 0;
+    let mut recent = String::new();
+    let (mut count, mut count_of_recent) = (0, 0);
     let mut greatest = 0;
     for (id, call) in calls::CALLS.iter().enumerate() {
         for (name, binding) in call.spellings() {
@@ -33,14 +34,36 @@ fn main() {
                 arity.saturating_sub(IN_REGISTERS)
             )
             .unwrap();
+            if is_recent(call, binding) {
+                writeln!(recent, "Name::with_hash(c\"{name}\", {}),", hash(&name)).unwrap();
+                count_of_recent += 1;
+            }
             count += 1;
         }
     }
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    let text = format!("pub static SLOTS: [Slot; {count}] = [\n{slots}];\n{code}");
+    let text = format!(
+        "pub static SLOTS: [Slot; {count}] = [\n{slots}];\n\
+         pub static RECENT: [Name<'static>; {count_of_recent}] = [\n{recent}];\n{code}"
+    );
     std::fs::write(format!("{out}/stubs.rs"), text).expect("OUT_DIR can be written");
     assert!(
         greatest <= 13,
         "src/preload/src/wrapper.rs has wrappers for at most 13 arguments"
     );
+}
+
+/// Whether it is a C function that not every MPI library has: others can ask for it by a weak reference or by name.
+fn is_recent(call: &calls::Call, binding: calls::Binding) -> bool {
+    match binding {
+        calls::Binding::C => call.recent,
+        calls::Binding::CLarge => true,
+        _ => false,
+    }
+}
+
+/// The hash of DT_GNU_HASH tables: Bernstein's, h · 33 + c from 5381.
+fn hash(name: &str) -> u32 {
+    let step = |hash: u32, byte: u8| hash.wrapping_mul(33).wrapping_add(u32::from(byte));
+    name.bytes().fold(5381, step)
 }

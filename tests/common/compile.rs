@@ -41,6 +41,15 @@ pub fn shared(library: Library, source: &str) -> PathBuf {
     )
 }
 
+/// Two copies of a shared object that calls MPI, for plugin_host.c.
+pub fn plugins(library: Library, source: &str) -> (PathBuf, PathBuf) {
+    let plugin = shared(library, source);
+    let name = plugin.file_name().expect("a file").to_string_lossy();
+    let twin = plugin.with_file_name(format!("twin.{name}"));
+    std::fs::copy(&plugin, &twin).expect("the plugin can be copied");
+    (plugin, twin)
+}
+
 /// A program that does not link MPI.
 pub fn plain(source: &str) -> PathBuf {
     let gcc = find_command("gcc").expect("gcc is installed");

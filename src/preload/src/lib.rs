@@ -11,12 +11,14 @@
 //! | direct | user-space copies from another process's memory in place of the kernel's |
 //! | life, memory | start, end, state between runs |
 //! | news | what the engine has to say |
-//! | library, modules, resolve, tls, clock, log | the ground under the rest |
+//! | presence | which of the exported symbols others see |
+//! | library, modules, dynamic, resolve, tls, clock, log | the ground under the rest |
 
 mod call;
 mod clock;
 mod copies;
 mod direct;
+mod dynamic;
 mod forecast;
 mod kernel;
 mod library;
@@ -26,6 +28,7 @@ mod memory;
 mod messages;
 mod modules;
 mod news;
+mod presence;
 mod ranges;
 mod requests;
 mod resolve;
@@ -40,4 +43,5 @@ mod wrapper;
 #[ctor::ctor(unsafe)]
 fn loaded() {
     copies::find_next();
+    presence::hide();
 }

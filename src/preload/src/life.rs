@@ -7,7 +7,7 @@ use crate::library::Library;
 use crate::log::{self, Level};
 use crate::session::Session;
 use crate::stubs::Slot;
-use crate::{clock, copies, direct, memory, resolve, threads, ucx};
+use crate::{clock, copies, direct, memory, presence, resolve, threads, ucx};
 use copytune_core::engine::{Config, Engine, Mode};
 use copytune_core::options::{self, Log, Options};
 use copytune_core::recording;
@@ -145,6 +145,7 @@ fn start(world: bool) -> bool {
         );
         return false;
     };
+    presence::expose();
     let place = library.place(world);
     warnings.extend(options::unknown_variables(
         std::env::vars_os().map(|(name, _)| name),

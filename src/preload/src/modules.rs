@@ -18,11 +18,7 @@ pub struct Module {
 /// The module that `address` lies in.
 pub fn containing(address: usize) -> Option<Module> {
     each(|info, path| {
-        if segments(info).any(|segment| {
-            segment.p_type == libc::PT_LOAD
-                && address.wrapping_sub(info.dlpi_addr as usize + segment.p_vaddr as usize)
-                    < segment.p_memsz as usize
-        }) {
+        if contains(info, address) {
             ControlFlow::Break(Module {
                 path: readable(path),
                 base: info.dlpi_addr as usize,
@@ -31,6 +27,15 @@ pub fn containing(address: usize) -> Option<Module> {
         } else {
             ControlFlow::Continue(())
         }
+    })
+}
+
+/// Whether a visited module holds an address.
+pub fn contains(info: &libc::dl_phdr_info, address: usize) -> bool {
+    segments(info).any(|segment| {
+        segment.p_type == libc::PT_LOAD
+            && address.wrapping_sub(info.dlpi_addr as usize + segment.p_vaddr as usize)
+                < segment.p_memsz as usize
     })
 }
 
@@ -102,7 +107,7 @@ pub fn ucx_code<const N: usize>() -> ([(usize, usize); N], usize) {
 type Visitor<'a> = &'a mut dyn FnMut(&libc::dl_phdr_info, &CStr) -> bool;
 
 /// Visits every loaded module (dl_iterate_phdr(3)) until the visitor breaks.
-fn each<T>(mut visit: impl FnMut(&libc::dl_phdr_info, &CStr) -> ControlFlow<T>) -> Option<T> {
+pub fn each<T>(mut visit: impl FnMut(&libc::dl_phdr_info, &CStr) -> ControlFlow<T>) -> Option<T> {
     let mut result = None;
     let mut step = |info: &libc::dl_phdr_info, path: &CStr| match visit(info, path) {
         ControlFlow::Break(value) => {

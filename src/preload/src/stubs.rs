@@ -181,8 +181,11 @@ impl Slot {
     }
 }
 
+pub use generated::RECENT;
+
 #[allow(non_snake_case, missing_docs)]
 mod generated {
     use super::*;
+    use crate::dynamic::Name;
     include!(concat!(env!("OUT_DIR"), "/stubs.rs"));
 }

@@ -1,0 +1,244 @@
+//! A loaded module's dynamic section: what it defines, and what it was bound to.
+
+use core::ffi::CStr;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use libc::{Elf64_Sym, dl_phdr_info};
+
+const PAGE: usize = 4096;
+/// Entries of a dynamic section (elf(5)); those that libc has no names for.
+const DT_NULL: u64 = 0;
+const DT_PLTRELSZ: u64 = 2;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_RELA: u64 = 7;
+const DT_RELASZ: u64 = 8;
+const DT_JMPREL: u64 = 23;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+const DT_RELACOUNT: u64 = 0x6fff_fff9;
+/// Relocations that hold a symbol's address (System V ABI for x86-64, table 4.9).
+const R_X86_64_GLOB_DAT: u32 = 6;
+const R_X86_64_JUMP_SLOT: u32 = 7;
+
+/// A symbol's name with its hash, which is compared first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Name<'a> {
+    hash: u32,
+    text: &'a CStr,
+}
+
+impl<'a> Name<'a> {
+    /// With a hash that was computed before.
+    pub const fn with_hash(text: &'a CStr, hash: u32) -> Self {
+        Self { hash, text }
+    }
+
+    /// With the hash of DT_GNU_HASH tables (Bernstein's: h · 33 + c from 5381).
+    pub fn new(text: &'a CStr) -> Self {
+        let step = |hash: u32, byte: &u8| hash.wrapping_mul(33).wrapping_add(u32::from(*byte));
+        Self {
+            text,
+            hash: text.to_bytes().iter().fold(5381, step),
+        }
+    }
+}
+
+/// The tables of a module that is loaded and stays so: one that is being visited, or this library.
+#[derive(Debug, Clone, Copy)]
+pub struct Dynamic {
+    base: usize,
+    symbols: *const Elf64_Sym,
+    strings: *const u8,
+    hashes: *const u32,
+    /// Relocations with symbols: address and number.
+    bindings: [(*const libc::Elf64_Rela, usize); 2],
+    /// What was made read-only after the relocation.
+    read_only: (usize, usize),
+}
+
+/// Where a module keeps the address of a symbol that it uses.
+#[derive(Debug)]
+pub struct Binding<'a> {
+    /// The symbol's name.
+    pub name: &'a CStr,
+    /// The place.
+    place: *const AtomicU64,
+    read_only: Range<usize>,
+}
+
+impl Dynamic {
+    /// The tables of a visited module; `None` where one of them is missing.
+    pub fn of(info: &dl_phdr_info) -> Option<Self> {
+        let base = info.dlpi_addr as usize;
+        let (mut section, mut read_only) = (0, (0, 0));
+        for at in 0..usize::from(info.dlpi_phnum) {
+            // SAFETY: dlpi_phdr is an array of dlpi_phnum program headers of a loaded module.
+            let segment = unsafe { &*info.dlpi_phdr.add(at) };
+            let start = base + segment.p_vaddr as usize;
+            match segment.p_type {
+                libc::PT_DYNAMIC => section = start,
+                libc::PT_GNU_RELRO => read_only = (start, start + segment.p_memsz as usize),
+                _ => {}
+            }
+        }
+        if section == 0 {
+            return None;
+        }
+        // The loader adds the load address to what is an address, except in modules that the kernel maps (vdso(7)).
+        let address = |value: u64| match (value as usize) < base {
+            true => base + value as usize,
+            false => value as usize,
+        };
+        let (mut symbols, mut strings, mut hashes) = (0, 0, 0);
+        let (mut data, mut calls) = ((0, 0), (0, 0));
+        let mut relative = 0;
+        let mut entry = section as *const [u64; 2];
+        loop {
+            // SAFETY: a dynamic section is an array of pairs (tag, value) that DT_NULL ends; the loader has read it.
+            let [tag, value] = unsafe { *entry };
+            match tag {
+                DT_NULL => break,
+                DT_SYMTAB => symbols = address(value),
+                DT_STRTAB => strings = address(value),
+                DT_GNU_HASH => hashes = address(value),
+                DT_RELA => data.0 = address(value),
+                DT_RELASZ => data.1 = value as usize,
+                DT_JMPREL => calls.0 = address(value),
+                DT_PLTRELSZ => calls.1 = value as usize,
+                DT_RELACOUNT => relative = value as usize,
+                _ => {}
+            }
+            // SAFETY: DT_NULL has not come yet, so there is another entry.
+            entry = unsafe { entry.add(1) };
+        }
+        if symbols == 0 || strings == 0 || hashes == 0 {
+            return None;
+        }
+        let size = size_of::<libc::Elf64_Rela>();
+        let all = |(start, bytes): (usize, usize)| match start {
+            0 => (core::ptr::null(), 0),
+            _ => (start as *const libc::Elf64_Rela, bytes / size),
+        };
+        let (first, number) = all(data);
+        // Those without symbols come first (DT_RELACOUNT).
+        let skipped = relative.min(number);
+        Some(Self {
+            base,
+            symbols: symbols as *const Elf64_Sym,
+            strings: strings as *const u8,
+            hashes: hashes as *const u32,
+            bindings: [(first.wrapping_add(skipped), number - skipped), all(calls)],
+            read_only,
+        })
+    }
+
+    /// The entry of a symbol that the module defines, hidden or not (see [`defined`](Self::defined)).
+    pub fn entry(&self, name: Name<'_>) -> Option<*const Elf64_Sym> {
+        // SAFETY: the table begins with four words: buckets, first symbol, words of the filter, shift.
+        let [buckets, first, words, shift] = unsafe { *self.hashes.cast::<[u32; 4]>() };
+        if buckets == 0 || words == 0 {
+            return None;
+        }
+        // SAFETY: the filter of `words` words of 64 bits follows the four, then the buckets, then the chains; a bucket
+        // holds the first of its symbols, none below `first`, and a chain ends at a hash whose lowest bit is set.
+        unsafe {
+            let filter = self.hashes.add(4).cast::<u64>();
+            let word = *filter.add((name.hash / 64 % words) as usize);
+            let bits = 1 << (name.hash % 64) | 1 << (name.hash.wrapping_shr(shift) % 64);
+            if word & bits != bits {
+                return None;
+            }
+            let table = filter.add(words as usize).cast::<u32>();
+            let mut at = *table.add((name.hash % buckets) as usize);
+            if at < first {
+                return None;
+            }
+            let chains = table.add(buckets as usize);
+            loop {
+                let hash = *chains.add((at - first) as usize);
+                let symbol = self.symbols.add(at as usize);
+                if hash | 1 == name.hash | 1 && self.name(&*symbol) == name.text {
+                    return Some(symbol);
+                }
+                if hash & 1 == 1 {
+                    return None;
+                }
+                at += 1;
+            }
+        }
+    }
+
+    /// The address of a symbol that the module defines.
+    pub fn defined(&self, name: Name<'_>) -> Option<usize> {
+        let entry = self.entry(name)?;
+        // SAFETY: an entry of the module's symbol table.
+        let symbol = unsafe { &*entry };
+        (symbol.st_shndx != 0 && symbol.st_value != 0).then(|| self.base + symbol.st_value as usize)
+    }
+
+    /// The load address, to which an entry's value is added.
+    pub fn base(&self) -> usize {
+        self.base
+    }
+
+    fn name(&self, symbol: &Elf64_Sym) -> &CStr {
+        // SAFETY: st_name is the offset of a terminated string in the module's string table.
+        unsafe { CStr::from_ptr(self.strings.add(symbol.st_name as usize).cast()) }
+    }
+
+    /// Every place where the module keeps a symbol's address, for calls or for comparisons.
+    pub fn bindings(&self) -> impl Iterator<Item = Binding<'_>> {
+        let read_only = self.read_only.0..self.read_only.1;
+        (self.bindings.iter())
+            .flat_map(|&(first, number)| (0..number).map(move |at| first.wrapping_add(at)))
+            .filter_map(move |relocation| {
+                // SAFETY: one of the module's relocations, of which it has so many.
+                let relocation = unsafe { &*relocation };
+                let kind = relocation.r_info as u32;
+                if kind != R_X86_64_GLOB_DAT && kind != R_X86_64_JUMP_SLOT {
+                    return None;
+                }
+                // SAFETY: the upper half is an index into the module's symbol table.
+                let symbol = unsafe { &*self.symbols.add((relocation.r_info >> 32) as usize) };
+                Some(Binding {
+                    name: self.name(symbol),
+                    place: (self.base + relocation.r_offset as usize) as *const AtomicU64,
+                    read_only: read_only.clone(),
+                })
+            })
+    }
+}
+
+impl Binding<'_> {
+    /// The address that is kept.
+    pub fn target(&self) -> usize {
+        // SAFETY: a place for an address in the module's data, aligned by the linker, which other threads only read.
+        unsafe { (*self.place).load(Relaxed) as usize }
+    }
+
+    /// Keeps another address there; where the kernel forbids it, nothing changes.
+    pub fn bind(&self, target: usize) {
+        // SAFETY: as above, and writable when it is written; at once, since other threads may call through it.
+        let store = || unsafe { (*self.place).store(target as u64, Relaxed) };
+        let place = self.place as usize;
+        // The loader protects whole pages: it rounds the end down.
+        if (self.read_only.start..self.read_only.end & !(PAGE - 1)).contains(&place) {
+            unlocked(place..place + size_of::<u64>(), store);
+        } else {
+            store();
+        }
+    }
+}
+
+/// Lets `part` write to memory of a loaded module that may only be read; where the kernel forbids that, it does not run.
+pub fn unlocked(range: Range<usize>, part: impl FnOnce()) {
+    let start = range.start & !(PAGE - 1);
+    let protect = |flags| {
+        // SAFETY: mprotect(2) of pages of a loaded module, which stay readable throughout.
+        unsafe { libc::mprotect(start as *mut _, range.end - start, flags) == 0 }
+    };
+    if protect(libc::PROT_READ | libc::PROT_WRITE) {
+        part();
+        protect(libc::PROT_READ);
+    }
+}
