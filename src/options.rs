@@ -412,6 +412,11 @@ pub fn documentation() -> String {
     text
 }
 
+/// Where states lie unless a variable of copytune's own says otherwise.
+pub fn default_state_dir() -> Option<PathBuf> {
+    default_dir(&|name| std::env::var_os(name).filter(|value| !value.is_empty()))
+}
+
 /// `$XDG_STATE_HOME/copytune`, else `$HOME/.local/state/copytune`. The XDG Base Directory specification has
 /// relative paths in its variables ignored.
 fn default_dir(get: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {

@@ -2,10 +2,15 @@
 //! whether the library's own copies in user space would be faster than either way of copying once.
 
 use super::compare::{middle, order};
+use super::machine::Machine;
 use super::mpi::{Family, Job, Library};
 use super::pingpong::note_on_cores;
 use super::table::Table;
 use super::{Benchmark, Figure, Findings, Progress, Setting, programs, targets};
+use crate::options::Options;
+use crate::report::{Messages, open_mpi_eager, other_ways};
+use crate::state::states_at;
+use crate::state::ways::{Times, Ways};
 use crate::stats::{self, Interval};
 use serde::{Deserialize, Serialize};
 
@@ -26,9 +31,21 @@ enum Path {
     Direct,
     /// In and out of a shared buffer.
     User,
+    /// As an eager message, where that is another way than in and out of a shared buffer.
+    Eager,
 }
 
-const PATHS: [Path; 3] = [Path::Default, Path::Direct, Path::User];
+const PATHS: [Path; 4] = [Path::Default, Path::Direct, Path::User, Path::Eager];
+
+/// Longest messages that are made eager ones: beyond, Open MPI's room for them runs out (`btl_vader_segment_size`).
+const LONGEST_EAGER: u64 = 64 << 10;
+
+impl Path {
+    fn is_of(self, family: Family) -> bool {
+        // UCX copies eager messages of every length in user space, and no others.
+        self != Path::Eager || family == Family::OpenMpi
+    }
+}
 
 /// A line of the program: medians of its rounds, in seconds.
 #[derive(Debug, Deserialize)]
@@ -69,6 +86,11 @@ fn run(setting: &Setting) -> Result<Findings, String> {
             match path {
                 Path::Default => job,
                 Path::User => job.user_space_copies(),
+                Path::Eager => open_mpi_eager(LONGEST_EAGER)
+                    .into_iter()
+                    .fold(job, |job, (name, value)| {
+                        job.env(format!("OMPI_MCA_{name}"), value.to_string())
+                    }),
                 // Frozen choices, of which there are none: what is forced is memmove.
                 Path::Direct => job
                     .shim(&setting.shim, &setting.scratch)
@@ -80,7 +102,8 @@ fn run(setting: &Setting) -> Result<Findings, String> {
         let mut rows = Vec::new();
         for number in 0..runs {
             progress.step(&format!("{title}: run {} of {runs}", number + 1));
-            for path in order(number, PATHS.len()) {
+            let paths = order(number, PATHS.len()).into_iter();
+            for path in paths.filter(|&path| PATHS[path].is_of(library.family)) {
                 let output = job(PATHS[path]).run(&setting.scratch)?;
                 if PATHS[path] == Path::Direct && !output.stderr.contains(" messages read directly")
                 {
@@ -91,6 +114,7 @@ fn run(setting: &Setting) -> Result<Findings, String> {
             progress.advance(1.0);
         }
         report(&mut findings, library, &rows)?;
+        findings.notes.extend(keep(setting, library, &rows));
         data.push(
             serde_json::json!({ "library": library.family.key(), "paths": PATHS, "rows": rows }),
         );
@@ -168,6 +192,7 @@ fn report(findings: &mut Findings, library: &Library, rows: &[Row]) -> Result<()
             "default",
             "direct",
             "user space",
+            "eager",
             "plain copy",
             "of its speed",
             "extra per send",
@@ -185,6 +210,10 @@ fn report(findings: &mut Findings, library: &Library, rows: &[Row]) -> Result<()
             micros(&row.message[0]),
             micros(&row.message[1]),
             micros(&row.message[2]),
+            match row.bytes <= LONGEST_EAGER && !row.message[3].is_empty() {
+                true => micros(&row.message[3]),
+                false => "-".to_owned(),
+            },
             micros(&row.plain),
             format!("{:.0} %", share.estimate),
             match row.extra.is_empty() {
@@ -229,50 +258,93 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Where the library's copies in user space are faster than its default and than direct copies, and how to have them:
-/// that choice is the library's. Only what the intervals show.
-fn advice(library: &Library, rows: &[Row]) -> Vec<String> {
-    let gain = |row: &Row| {
-        let over_default = ratio(&row.message[0], &row.message[2])?;
-        let over_direct = ratio(&row.message[1], &row.message[2])?;
-        let least = if over_default.estimate < over_direct.estimate {
-            over_default
-        } else {
-            over_direct
-        };
-        (over_default.low > 1.0 && over_direct.low > 1.0).then_some(least)
+/// Keeps what was measured where `copytune show` looks for it, and says where, or why not.
+fn keep(setting: &Setting, library: &Library, rows: &[Row]) -> Option<String> {
+    // The runs with direct copies have left the library's own words for its version.
+    let (states, _) = states_at(&setting.scratch).ok()?;
+    let title = library.family.title();
+    let key = states
+        .into_iter()
+        .map(|state| state.key)
+        .find(|key| key.mpi.starts_with(title))?;
+    let dir = Options::from_env().0.dir?;
+    let machine = Machine::detect();
+    let ways = ways(rows, key.cpu, key.mpi, &machine);
+    Some(match ways.save(&dir) {
+        Ok(true) => format!(
+            "{title}: kept in {}; `copytune show` and `copytune report` use it",
+            dir.display()
+        ),
+        Ok(false) => format!(
+            "{title}: what is kept in {} rests on more runs and stays",
+            dir.display()
+        ),
+        Err(error) => format!("{title}: not kept for `copytune show`: {error}"),
+    })
+}
+
+fn ways(rows: &[Row], cpu: String, mpi: String, machine: &Machine) -> Ways {
+    let times = |row: &Row| {
+        let [default, direct, user, eager] = row.message.clone();
+        Times {
+            bytes: row.bytes,
+            offset: row.offset,
+            default,
+            direct,
+            user,
+            // Longer ones went as by default.
+            eager: match row.bytes <= LONGEST_EAGER {
+                true => eager,
+                false => Vec::new(),
+            },
+        }
     };
-    let sizes: Vec<(u64, String)> = rows
-        .iter()
-        .filter_map(|row| {
-            let gain = gain(row)?;
-            let times = format!(
-                "{}+{} ({:.2} to {:.2} times as fast)",
-                size(row.bytes),
-                row.offset,
-                gain.low,
-                gain.high
-            );
-            Some((row.bytes, times))
+    Ways {
+        cpu,
+        mpi,
+        kernel: machine.kernel.clone(),
+        measured_at: machine.at,
+        sizes: rows.iter().map(times).collect(),
+    }
+}
+
+/// Where the library's other ways are faster than its default and than direct copies, and how to have them: that choice is
+/// the library's. Only what the intervals show.
+fn advice(library: &Library, rows: &[Row]) -> Vec<String> {
+    let title = library.family.title();
+    let ways = ways(
+        rows,
+        String::new(),
+        library.version.clone(),
+        &Machine::detect(),
+    );
+    let sizes = ways.sizes.iter().map(|times| times.bytes);
+    let named: Vec<String> = sizes
+        .filter_map(|bytes| other_ways(&[Messages::one(bytes)], &ways.mpi, Some(&ways))?.faster)
+        .map(|faster| {
+            let sizes = faster.sizes.iter().map(|found| size(found.bytes));
+            format!(
+                "{}: {}",
+                sizes.collect::<Vec<_>>().join(", "),
+                faster.in_short()
+            )
         })
         .collect();
-    let title = library.family.title();
-    let Some(longest) = sizes.iter().map(|(bytes, _)| *bytes).max() else {
-        return vec![format!(
-            "{title}: its copies in user space are nowhere faster than both its default and direct copies"
-        )];
-    };
-    let knob = match library.family {
-        Family::OpenMpi => {
-            "mpirun --mca btl_vader_single_copy_mechanism none, which concerns all sizes".to_owned()
+    let mut lines: Vec<String> = Vec::new();
+    for line in named {
+        if !lines.contains(&line) {
+            lines.push(line);
         }
-        Family::Mpich => format!("UCX_RNDV_THRESH={}", longest + 1),
-    };
-    let sizes: Vec<String> = sizes.into_iter().map(|(_, times)| times).collect();
-    vec![format!(
-        "{title}: copies in user space are faster than its default and than direct copies at {}: {knob}",
-        sizes.join(", ")
-    )]
+    }
+    match &lines[..] {
+        [] => vec![format!(
+            "{title}: its copies in user space and eager messages are nowhere faster than both its default and direct copies"
+        )],
+        _ => lines
+            .into_iter()
+            .map(|line| format!("{title}, messages of {line}"))
+            .collect(),
+    }
 }
 
 #[cfg(test)]
@@ -304,7 +376,10 @@ mod tests {
     fn library(family: Family) -> Library {
         Library {
             family,
-            version: String::new(),
+            version: match family {
+                Family::OpenMpi => "Open MPI 4.1.4".into(),
+                Family::Mpich => "MPICH 4.0.2".into(),
+            },
             mpicc: "mpicc".into(),
             mpirun: "mpirun".into(),
         }
@@ -316,7 +391,7 @@ mod tests {
         report(
             &mut findings,
             &library(Family::Mpich),
-            &rows([9.0, 4.0, 5.0]),
+            &rows([9.0, 4.0, 5.0, 5.0]),
         )
         .unwrap();
         let share = &findings.figures[0];
@@ -328,11 +403,17 @@ mod tests {
 
     #[test]
     fn a_knob_is_named_only_where_it_helps() {
-        let nowhere = advice(&library(Family::OpenMpi), &rows([9.0, 4.0, 4.0]));
+        let nowhere = advice(&library(Family::OpenMpi), &rows([9.0, 4.0, 4.0, 4.0]));
         assert!(nowhere[0].contains("nowhere"), "{nowhere:?}");
-        let faster = advice(&library(Family::Mpich), &rows([9.0, 4.0, 2.0]));
+        let faster = advice(&library(Family::Mpich), &rows([9.0, 4.0, 2.0, 9.0]));
+        assert_eq!(faster.len(), 1);
         assert!(faster[0].contains("UCX_RNDV_THRESH=16385"), "{faster:?}");
-        assert!(faster[0].contains("16K+16"), "{faster:?}");
+        assert!(faster[0].contains("MPICH, messages of 16K"), "{faster:?}");
+        let eager = advice(&library(Family::OpenMpi), &rows([9.0, 4.0, 3.0, 2.0]));
+        assert!(
+            eager[0].contains("btl_vader_eager_limit 16448"),
+            "{eager:?}"
+        );
     }
 
     #[test]

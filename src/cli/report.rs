@@ -47,7 +47,9 @@ impl Args {
         }
         let (chosen, others) = choose(&states, self.program.as_deref(), &path)?;
         let mut symbols = Symbols::new();
-        let report = Report::new(chosen, self.part.rank, self.part.all, &mut symbols)
+        let known = states::ways_of(chosen);
+        let part = &self.part;
+        let report = Report::new(chosen, part.rank, part.all, known.as_ref(), &mut symbols)
             .ok_or_else(|| no_such_rank(chosen, self.part.rank))?;
         let recorded = recorded(&path, &chosen.key, self.part.rank, &mut symbols);
         let learnt;
@@ -140,7 +142,7 @@ fn learnt_by_first(
     symbols: &mut Symbols,
 ) -> Option<(u32, ThreadAnalysis)> {
     let rank = *report.ranks.first()?;
-    let alone = Report::new(state, Some(rank), all, symbols)?;
+    let alone = Report::new(state, Some(rank), all, None, symbols)?;
     let thread = ThreadAnalysis::learnt(&alone);
     (!thread.intervals.is_empty()).then_some((rank, thread))
 }

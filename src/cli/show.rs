@@ -31,7 +31,9 @@ impl Args {
         let (_, states) = states::at(self.path.as_deref())?;
         let newest = &states[0];
         let mut symbols = Symbols::new();
-        let report = Report::new(newest, self.part.rank, self.part.all, &mut symbols)
+        let known = states::ways_of(newest);
+        let part = &self.part;
+        let report = Report::new(newest, part.rank, part.all, known.as_ref(), &mut symbols)
             .ok_or_else(|| no_such_rank(newest, self.part.rank))?;
         let now = states::now();
         if self.json {

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use copytune_core::options::Options;
 use copytune_core::report::units;
+use copytune_core::state::ways::{self, Ways};
 use copytune_core::state::{State, states_at};
 
 /// Of what is known of a job, the part that is asked for.
@@ -75,6 +76,18 @@ pub fn at(path: Option<&Path>) -> Result<(PathBuf, Vec<State>), String> {
         });
     }
     Ok((path, states))
+}
+
+/// What was measured of the library's ways of copying on the state's machine: beside the state, or where this environment
+/// keeps it. What had to be passed over is said on stderr.
+pub fn ways_of(state: &State) -> Option<Ways> {
+    let beside = state.files.first().and_then(|file| file.parent());
+    let places = ways::places(beside, Options::from_env().0.dir);
+    let (found, refusals) = ways::find(&places, &state.key.cpu, &state.key.mpi);
+    for refusal in &refusals {
+        eprintln!("copytune: {refusal}");
+    }
+    found
 }
 
 /// The states, one in a line.

@@ -2,9 +2,11 @@
 
 use crate::state::Key;
 use crate::state::format::{Copied, RankState};
+use crate::state::ways::Ways;
 
 use super::decision::Tally;
 use super::units::{bytes, share, signed_percent};
+use super::ways::{self, Messages};
 
 /// How the message bytes were copied, in one line.
 pub fn share_line(copied: &Copied) -> String {
@@ -49,16 +51,7 @@ pub fn advice(copied: &Copied, mpi: &str, not_direct: &str) -> Option<String> {
                 .to_owned(),
         );
     }
-    // The version is the library's own text: "Open MPI v4.1.4".
-    let knob = match mpi.strip_prefix("Open MPI ") {
-        Some(version) if version.trim_start_matches('v').starts_with("4.") => {
-            "mpirun --mca btl_vader_single_copy_mechanism none (with pml ucx: UCX_RNDV_THRESH=inf)"
-        }
-        Some(_) => {
-            "switching the single copy of Open MPI's smsc framework off (with pml ucx: UCX_RNDV_THRESH=inf)"
-        }
-        None => "UCX_RNDV_THRESH=inf",
-    };
+    let knob = ways::user_space_knob(mpi);
     let direct = match not_direct {
         "" => "no buffer was sent often enough for direct copies".to_owned(),
         why => format!("no direct copies: {why}"),
@@ -68,15 +61,21 @@ pub fn advice(copied: &Copied, mpi: &str, not_direct: &str) -> Option<String> {
     ))
 }
 
-/// The line that rank 0 prints at MPI_Finalize, from what is known of the ranks.
-pub fn summary_line<'a>(key: &Key, ranks: impl IntoIterator<Item = &'a RankState>) -> String {
+/// The line that rank 0 prints at MPI_Finalize, from what is known of the ranks and of the library's other ways.
+pub fn summary_line<'a>(
+    key: &Key,
+    ranks: impl IntoIterator<Item = &'a RankState>,
+    known: Option<&Ways>,
+) -> String {
     let mut copied = Copied::default();
     let mut tally = Tally::default();
     let mut best = f64::NEG_INFINITY;
     let mut seen = 0u32;
     let mut not_direct = "";
+    let mut messages = Vec::new();
     for state in ranks {
         seen += 1;
+        messages.extend(Messages::of_rank(state));
         if not_direct.is_empty() {
             not_direct = &state.not_direct;
         }
@@ -99,13 +98,20 @@ pub fn summary_line<'a>(key: &Key, ranks: impl IntoIterator<Item = &'a RankState
         share(copied.user, copied.total()),
         bytes(copied.total())
     );
+    let other = ways::other_ways(&messages, &key.mpi, known).and_then(|other| other.faster);
     if let Some(advice) = advice(&copied, &key.mpi, not_direct) {
         line.push_str(&format!("{reachable}: {advice}"));
+        if let Some(faster) = other {
+            line.push_str(&format!("; {}", faster.in_short()));
+        }
         return line;
     }
     line.push_str(&outcome(&tally, best));
     if copied.total() > 0 {
         line.push_str(&format!("; {reachable}"));
+    }
+    if let Some(faster) = other {
+        line.push_str(&format!("; {}", faster.in_short()));
     }
     line.push_str("; `copytune show` has the details");
     line
@@ -150,6 +156,7 @@ mod tests {
     use super::*;
     use crate::state::format::{MEASURED_ONLY, Phase};
     use crate::state::samples::{key, rank_state};
+    use crate::state::ways::tests::ways as sample_ways;
 
     fn copied(user: u64, kernel: u64, unseen: u64) -> Copied {
         Copied {
@@ -192,7 +199,7 @@ mod tests {
     fn the_summary_is_one_line_that_says_when_nothing_was_reached() {
         let mut state = latest(3 << 20, 1 << 20);
         state.intervals[0].phase = Phase::Adopted;
-        let line = summary_line(&key(), [&state; 4]);
+        let line = summary_line(&key(), [&state; 4], None);
         assert!(
             line.starts_with("cg.B on 4 ranks: 8 intervals tuned: 4 run faster (the best +5.0 %)"),
             "{line}"
@@ -203,14 +210,31 @@ mod tests {
         ] {
             assert!(line.contains(part), "{part} in {line}");
         }
-        let line = summary_line(&key(), [&latest(0, 1 << 20)]);
+        let line = summary_line(&key(), [&latest(0, 1 << 20)], None);
         assert!(
             line.contains("0 % of 1 MiB reachable: the kernel") && line.contains("vader"),
             "{line}"
         );
-        let line = summary_line(&key(), [&RankState::default()]);
+        let line = summary_line(&key(), [&RankState::default()], None);
         assert!(line.contains("on 1 of 4 ranks"), "{line}");
         assert!(line.contains("no loop") && !line.contains('\n'));
+    }
+
+    #[test]
+    fn the_summary_names_a_way_that_was_measured_to_be_faster() {
+        let mut state = latest(1 << 20, 1 << 20);
+        for site in &mut state.sites {
+            (site.bytes, site.copied) = (16 << 10, copied(0, 1 << 20, 0));
+        }
+        let known = sample_ways(
+            "Open MPI 4.1.4",
+            [9.0, 4.0, 2.0, 1.0],
+            [90.0, 60.0, 80.0, 0.0],
+        );
+        let line = summary_line(&key(), [&state], Some(&known));
+        assert!(line.contains("eager messages would be"), "{line}");
+        assert!(line.contains("btl_vader_eager_limit 16448"), "{line}");
+        assert!(!summary_line(&key(), [&state], None).contains("eager"));
     }
 
     #[test]
@@ -222,7 +246,7 @@ mod tests {
                 interval.reason = reason.into();
                 interval.variables.clear();
             }
-            summary_line(&key(), [&state])
+            summary_line(&key(), [&state], None)
         };
         let measured = line(Phase::Baseline, MEASURED_ONLY);
         assert!(measured.contains("2 intervals measured"), "{measured}");

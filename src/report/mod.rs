@@ -10,6 +10,7 @@ mod rows;
 mod symbols;
 mod table;
 pub mod units;
+mod ways;
 
 pub use advice::{advice, share_line, summary_line};
 pub use decision::{Decision, Tally};
@@ -18,3 +19,4 @@ pub use ranks::{RankPart, RankRow};
 pub use rows::{IntervalRow, NodeRow, Report, SiteRow};
 pub use symbols::{Location, Symbols};
 pub use table::to_text;
+pub use ways::{Faster, FasterSize, Messages, OtherWays, open_mpi_eager, other_ways};

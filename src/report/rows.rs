@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::state::format::{Copied, Gain, Interval, Language, Measure, RankState, Site};
+use crate::state::ways::Ways;
 use crate::state::{Key, SiteIdentity, State};
 
 use super::decision::{Decision, Tally};
 use super::ranks::{RankPart, RankRow};
 use super::symbols::{Location, Symbols};
+use super::ways::{self, Messages, OtherWays};
 
 /// A state, made ready to be shown.
 #[derive(Debug, Serialize)]
@@ -36,6 +38,8 @@ pub struct Report {
     pub tally: Tally,
     /// What would help when the copies could not be reached.
     pub advice: Option<String>,
+    /// Whether another of the library's own ways of copying would be faster; `None` where the kernel copies nothing.
+    pub other_ways: Option<OtherWays>,
     /// The call sites, those with most bytes first.
     pub sites: Vec<SiteRow>,
     /// The intervals, those with the longest total time first, intervals of one loop together.
@@ -117,7 +121,14 @@ pub struct NodeRow {
 impl Report {
     /// Joins the ranks of a state; `rank` selects one. Without `all`, what the latest run of a rank did not
     /// execute is left out. `None` when the state has no such rank.
-    pub fn new(state: &State, rank: Option<u32>, all: bool, symbols: &mut Symbols) -> Option<Self> {
+    /// `known`: the library's other ways on the state's machine.
+    pub fn new(
+        state: &State,
+        rank: Option<u32>,
+        all: bool,
+        known: Option<&Ways>,
+        symbols: &mut Symbols,
+    ) -> Option<Self> {
         let chosen: Vec<(u32, &RankState)> = state
             .ranks
             .iter()
@@ -163,12 +174,21 @@ impl Report {
             latest,
             tally,
             advice: super::advice(&latest, &state.key.mpi, not_direct),
+            other_ways: ways::other_ways(&messages(&sites), &state.key.mpi, known),
             sites,
             intervals,
             by_rank,
             key: state.key.clone(),
         })
     }
+}
+
+/// Messages that could take another of the library's ways.
+fn messages(sites: &[SiteRow]) -> Vec<Messages> {
+    sites
+        .iter()
+        .filter_map(|site| Messages::of(&site.call, site.bytes, &site.copied))
+        .collect()
 }
 
 /// Sites and intervals of several ranks, found by what they are.

@@ -85,7 +85,7 @@ pub(in crate::report) fn state(ranks: Vec<RankState>) -> State {
 }
 
 pub(in crate::report) fn report(state: &State, rank: Option<u32>, all: bool) -> Report {
-    Report::new(state, rank, all, &mut Symbols::new()).unwrap()
+    Report::new(state, rank, all, None, &mut Symbols::new()).unwrap()
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn equal_intervals_of_all_ranks_are_one_row() {
     assert_eq!(report.sites[row.stops[0]].call, "MPI_Barrier");
     assert_eq!((report.copied.kernel, report.latest.kernel), (2 << 20, 0));
     assert_eq!((report.tally.adopted, report.tally.tuned()), (2, 2));
-    assert!(Report::new(&state, Some(2), false, &mut Symbols::new()).is_none());
+    assert!(Report::new(&state, Some(2), false, None, &mut Symbols::new()).is_none());
 }
 
 #[test]
@@ -317,6 +317,6 @@ proptest::proptest! {
         proptest::prop_assert!(text.ends_with('\n'));
         let json: serde_json::Value = serde_json::from_str(&to_json(&report).unwrap()).unwrap();
         proptest::prop_assert_eq!(json["intervals"].as_array().unwrap().len(), report.intervals.len());
-        proptest::prop_assert!(!crate::report::summary_line(&state.key, state.ranks.values()).contains('\n'));
+        proptest::prop_assert!(!crate::report::summary_line(&state.key, state.ranks.values(), None).contains('\n'));
     }
 }

@@ -72,6 +72,9 @@ fn heading(report: &Report, now: u64) -> Vec<String> {
     if let Some(advice) = &report.advice {
         lines.push(format!("Note: {advice}."));
     }
+    if let Some(other) = &report.other_ways {
+        lines.push(format!("Note: {}.", other.sentence));
+    }
     if !report.intervals.is_empty() && (report.ranks.len() > 1 || report.runs > 1) {
         lines.push("TOTAL and EXECUTIONS are sums over ranks and runs.".to_owned());
     }

@@ -65,6 +65,17 @@ pub fn share(part: u64, whole: u64) -> String {
     format!("{:.0} %", percent.clamp(1.0, 99.0))
 }
 
+/// A day, in universal time: `2026-11-21`.
+pub fn date(seconds: u64) -> String {
+    let known = i64::try_from(seconds)
+        .ok()
+        .map(jiff::Timestamp::from_second);
+    match known {
+        Some(Ok(moment)) => moment.strftime("%Y-%m-%d").to_string(),
+        _ => "at an unknown time".to_owned(),
+    }
+}
+
 /// How long ago: `3 minutes ago`.
 pub fn age(seconds: u64) -> String {
     let (number, unit) = match seconds {

@@ -8,14 +8,21 @@ use super::format::{SCHEMA, Shard};
 use super::key::Key;
 use super::merge;
 
-/// The content of one file: what the ranks of one shard have left.
-pub(super) trait Content: Serialize + DeserializeOwned {
+/// What a file of any kind holds.
+pub(super) trait Body: Serialize + DeserializeOwned {
     /// Name of the format, in the file's first field.
     const FORMAT: &'static str;
-    /// What it is, for sentences.
-    const CONTENT: &'static str;
     /// Version of its meaning.
     const SCHEMA: u32;
+
+    /// Whether all its indices name something, and all its numbers are possible.
+    fn is_consistent(&self) -> bool;
+}
+
+/// The content of one file: what the ranks of one shard have left.
+pub(super) trait Content: Body {
+    /// What it is, for sentences.
+    const CONTENT: &'static str;
     /// Between the shard's name and the rest of the file's name.
     const INFIX: &'static str;
 
@@ -23,8 +30,6 @@ pub(super) trait Content: Serialize + DeserializeOwned {
     fn new(key: Key) -> Self;
     /// What it belongs to.
     fn key(&self) -> &Key;
-    /// Whether all its indices name something.
-    fn is_consistent(&self) -> bool;
     /// Names of the pending files that the latest write took in.
     fn absorbed(&self) -> &[String];
     /// The same, to be changed.
@@ -33,10 +38,17 @@ pub(super) trait Content: Serialize + DeserializeOwned {
     fn take_in(&mut self, pending: Self);
 }
 
-impl Content for Shard {
+impl Body for Shard {
     const FORMAT: &'static str = "copytune-state";
-    const CONTENT: &'static str = "state";
     const SCHEMA: u32 = SCHEMA;
+
+    fn is_consistent(&self) -> bool {
+        self.ranks.values().all(merge::is_consistent)
+    }
+}
+
+impl Content for Shard {
+    const CONTENT: &'static str = "state";
     const INFIX: &'static str = "";
 
     fn new(key: Key) -> Self {
@@ -49,10 +61,6 @@ impl Content for Shard {
 
     fn key(&self) -> &Key {
         &self.key
-    }
-
-    fn is_consistent(&self) -> bool {
-        self.ranks.values().all(merge::is_consistent)
     }
 
     fn absorbed(&self) -> &[String] {

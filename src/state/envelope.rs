@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::content::Content;
+use super::content::Body;
 use super::error::Refusal;
 
 /// Longest file that is read, in bytes: thousands of sites on each of a shard's ranks stay far below it.
@@ -28,7 +28,7 @@ struct Envelope<'a> {
 }
 
 /// How every file of a kind begins; what begins otherwise was never one.
-fn beginning<T: Content>() -> String {
+fn beginning<T: Body>() -> String {
     format!(r#"{{"format":"{}","#, T::FORMAT)
 }
 
@@ -45,7 +45,7 @@ fn checksum(schema: u64, body: &str) -> String {
 }
 
 /// The text of a file.
-pub(super) fn encode<T: Content>(content: &T) -> serde_json::Result<String> {
+pub(super) fn encode<T: Body>(content: &T) -> serde_json::Result<String> {
     let body = serde_json::value::to_raw_value(content)?;
     let schema = u64::from(T::SCHEMA);
     let mut text = serde_json::to_string(&Envelope {
@@ -59,7 +59,7 @@ pub(super) fn encode<T: Content>(content: &T) -> serde_json::Result<String> {
 }
 
 /// The content of a file's bytes.
-pub(super) fn decode<T: Content>(bytes: &[u8]) -> Result<T, Fault> {
+pub(super) fn decode<T: Body>(bytes: &[u8]) -> Result<T, Fault> {
     let beginning = beginning::<T>();
     let expected = &beginning.as_bytes()[..bytes.len().min(beginning.len())];
     // A crash can leave an empty file, which is no sign of anything foreign.
@@ -82,7 +82,7 @@ pub(super) fn decode<T: Content>(bytes: &[u8]) -> Result<T, Fault> {
 }
 
 /// Reads a file; `None` when there is none. A damaged one is reported with `aside` unset.
-pub(super) fn read<T: Content>(path: &Path) -> Result<Option<T>, Refusal> {
+pub(super) fn read<T: Body>(path: &Path) -> Result<Option<T>, Refusal> {
     let unreadable = |source| Refusal::Unreadable {
         path: path.to_owned(),
         source,

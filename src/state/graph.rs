@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Key;
-use super::content::Content;
+use super::content::{Body, Content};
 use super::format::{Module, Site};
 use crate::flow::{Flowgraph, NodeId};
 
@@ -185,10 +185,24 @@ impl GraphShard {
     }
 }
 
-impl Content for GraphShard {
+impl Body for GraphShard {
     const FORMAT: &'static str = "copytune-graph";
-    const CONTENT: &'static str = "flowgraph";
     const SCHEMA: u32 = SCHEMA;
+
+    fn is_consistent(&self) -> bool {
+        let is_module = |node: &Node| (node.module as usize) < self.modules.len();
+        self.graphs.iter().all(|graph| {
+            graph.nodes.len() == graph.flow.nodes() && graph.nodes.iter().all(is_module)
+        }) && self
+            .ranks
+            .values()
+            .flat_map(|recorded| recorded.threads.values())
+            .all(|&graph| (graph as usize) < self.graphs.len())
+    }
+}
+
+impl Content for GraphShard {
+    const CONTENT: &'static str = "flowgraph";
     const INFIX: &'static str = ".graph";
 
     fn new(key: Key) -> Self {
@@ -203,17 +217,6 @@ impl Content for GraphShard {
 
     fn key(&self) -> &Key {
         &self.key
-    }
-
-    fn is_consistent(&self) -> bool {
-        let is_module = |node: &Node| (node.module as usize) < self.modules.len();
-        self.graphs.iter().all(|graph| {
-            graph.nodes.len() == graph.flow.nodes() && graph.nodes.iter().all(is_module)
-        }) && self
-            .ranks
-            .values()
-            .flat_map(|recorded| recorded.threads.values())
-            .all(|&graph| (graph as usize) < self.graphs.len())
     }
 
     fn absorbed(&self) -> &[String] {

@@ -15,6 +15,7 @@ mod listing;
 mod merge;
 mod script;
 mod store;
+pub mod ways;
 
 pub use error::{Refusal, StateError};
 pub use format::RankState;

@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::content::Content;
+use super::content::{Body, Content};
 use super::envelope;
 use super::error::{Refusal, StateError};
 use super::format::{RankState, Shard};
@@ -354,7 +354,11 @@ pub(super) fn pending_files(dir: &Path, shard: &str) -> io::Result<Vec<String>> 
 }
 
 /// Writes `content` to `path` in one step, by way of `temporary` in the same directory.
-fn replace<T: Content>(path: &Path, temporary: &Path, content: &T) -> Result<(), StateError> {
+pub(super) fn replace<T: Body>(
+    path: &Path,
+    temporary: &Path,
+    content: &T,
+) -> Result<(), StateError> {
     let write = || -> io::Result<()> {
         let text = envelope::encode(content)?;
         // Whatever lies there is the rest of a writer that was killed.

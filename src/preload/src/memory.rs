@@ -235,7 +235,10 @@ impl Memory {
         }
         let ranks = state::shard_of(self.dir.as_deref()?, &self.key, 0);
         let of_this_run = ranks.values().filter(|rank| rank.saved_at >= self.began_at);
-        Some(report::summary_line(&self.key, of_this_run))
+        let places = state::ways::places(self.dir.as_deref(), None);
+        // What cannot be read, the command tells.
+        let (known, _) = state::ways::find(&places, &self.key.cpu, &self.key.mpi);
+        Some(report::summary_line(&self.key, of_this_run, known.as_ref()))
     }
 
     /// Rank 0's line about the ranks of its file whose recorded flowgraphs did not fit this run, unless its own did

@@ -38,6 +38,7 @@ fn warnings(report: &Report) -> Markup {
             _ => p.warning { "The latest run of " (report.unfinished.len()) " ranks did not reach MPI_Finalize." },
         }
         @if let Some(advice) = &report.advice { p.warning { "Note: " (advice) "." } }
+        @if let Some(other) = &report.other_ways { p.note { "Note: " (other.sentence) "." } }
     }
 }
 
