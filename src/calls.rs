@@ -17,6 +17,28 @@ pub struct Data {
     pub datatype: u8,
 }
 
+/// A buffer of a blocking collective out of which the library may send: no other thread may write it while the call lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    /// Its arguments.
+    pub data: Data,
+    /// How many such messages lie in it.
+    pub blocks: Blocks,
+    /// Whether MPI_IN_PLACE may stand for it.
+    pub may_be_left_out: bool,
+}
+
+/// How many messages lie in a buffer of a collective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blocks {
+    /// One.
+    One,
+    /// One for each rank of the communicator.
+    EachRank,
+    /// The same at the root, whose rank is at this position; elsewhere the buffer means nothing.
+    AtRoot(u8),
+}
+
 /// How an operation that a call begins comes to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
@@ -65,9 +87,14 @@ pub enum Role {
     Finish(Finish),
     /// Cancel and Request_free: the request at position 0 is no longer followed.
     Forget,
-    /// A collective; its message, where every rank gives the same one and it cannot be left out (MPI_IN_PLACE makes a
-    /// count and datatype insignificant, and then they may be anything).
-    Collective(Option<Data>),
+    /// A collective.
+    Collective {
+        /// Its message, where every rank gives the same one and it cannot be left out (MPI_IN_PLACE makes a count and
+        /// datatype insignificant, and then they may be anything); of all ranks' blocks, one.
+        message: Option<Data>,
+        /// What peers may read while the call lasts, where that is known.
+        sources: &'static [Source],
+    },
     /// Anything else that is a node of the flowgraph: probes, partitioned-communication signals.
     Node,
     /// MPI_Init, MPI_Init_thread (its granted level at position 3 of C, 1 of Fortran) and MPI_Session_init.
@@ -161,7 +188,36 @@ const fn finish(name: &'static str, arity: u8, finish: Finish) -> Call {
 }
 
 const fn collective(name: &'static str, arity: u8, message: Option<Data>) -> Call {
-    call(name, arity, Role::Collective(message), true)
+    spreading(name, arity, message, &[])
+}
+
+/// The same with the buffers that peers read.
+const fn spreading(
+    name: &'static str,
+    arity: u8,
+    message: Option<Data>,
+    sources: &'static [Source],
+) -> Call {
+    call(name, arity, Role::Collective { message, sources }, true)
+}
+
+const fn source(buffer: u8, count: u8, datatype: u8, blocks: Blocks) -> Source {
+    Source {
+        data: Data {
+            buffer,
+            count,
+            datatype,
+        },
+        blocks,
+        may_be_left_out: false,
+    }
+}
+
+const fn source_or_in_place(buffer: u8, count: u8, datatype: u8, blocks: Blocks) -> Source {
+    Source {
+        may_be_left_out: true,
+        ..source(buffer, count, datatype, blocks)
+    }
 }
 
 const fn node(name: &'static str, arity: u8) -> Call {
@@ -187,6 +243,7 @@ const fn recent(call: Call) -> Call {
     }
 }
 
+use Blocks::{AtRoot, EachRank, One};
 use Completion::{Blocking, Persistent, Request};
 
 /// Every intercepted call. The position in this table is the call's id within one build.
@@ -237,18 +294,37 @@ pub static CALLS: &[Call] = &[
     recent(node("MPI_Pready_list", 3)),
     recent(node("MPI_Parrived", 3)),
     collective("MPI_Barrier", 1, None),
-    collective("MPI_Bcast", 5, data(0, 1, 2)),
-    collective("MPI_Gather", 8, None),
+    spreading("MPI_Bcast", 5, data(0, 1, 2), &[source(0, 1, 2, One)]),
+    spreading("MPI_Gather", 8, None, &[source_or_in_place(0, 1, 2, One)]),
     collective("MPI_Gatherv", 9, None),
-    collective("MPI_Scatter", 8, None),
+    spreading("MPI_Scatter", 8, None, &[source(0, 1, 2, AtRoot(6))]),
     collective("MPI_Scatterv", 9, None),
-    collective("MPI_Allgather", 7, None),
+    // Its blocks are passed on from where they are received.
+    spreading(
+        "MPI_Allgather",
+        7,
+        data(3, 4, 5),
+        &[source_or_in_place(0, 1, 2, One), source(3, 4, 5, EachRank)],
+    ),
     collective("MPI_Allgatherv", 8, None),
-    collective("MPI_Alltoall", 7, None),
+    spreading(
+        "MPI_Alltoall",
+        7,
+        data(3, 4, 5),
+        &[
+            source_or_in_place(0, 1, 2, EachRank),
+            source(3, 4, 5, EachRank),
+        ],
+    ),
     collective("MPI_Alltoallv", 9, None),
     collective("MPI_Alltoallw", 9, None),
     collective("MPI_Reduce", 7, data(1, 2, 3)),
-    collective("MPI_Allreduce", 6, data(1, 2, 3)),
+    spreading(
+        "MPI_Allreduce",
+        6,
+        data(1, 2, 3),
+        &[source_or_in_place(0, 2, 3, One), source(1, 2, 3, One)],
+    ),
     collective("MPI_Reduce_scatter", 6, None),
     collective("MPI_Reduce_scatter_block", 6, data(1, 2, 3)),
     collective("MPI_Scan", 6, data(1, 2, 3)),
@@ -333,6 +409,17 @@ pub static CALLS: &[Call] = &[
     life("MPI_Abort", 2, 3, Role::Abort),
     life("MPI_Type_free", 1, 2, Role::TypeFree),
 ];
+
+/// Whether a spelling of a call that can be tuned is that of a collective.
+pub fn names_a_collective(spelling: &str) -> bool {
+    let name = spelling.to_lowercase();
+    let collectives = CALLS.iter().filter(
+        |call| matches!(call.role, Role::Collective { sources, .. } if !sources.is_empty()),
+    );
+    collectives
+        .filter_map(|call| call.name.strip_prefix("MPI_"))
+        .any(|stem| name.contains(&stem.to_lowercase()))
+}
 
 /// Which binding a symbol belongs to: how its arguments are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -419,7 +506,7 @@ impl Call {
     fn has_buffer(&self) -> bool {
         match self.role {
             Role::Transfer { .. } => true,
-            Role::Collective(_) => !self.name.contains("arrier"),
+            Role::Collective { .. } => !self.name.contains("arrier"),
             _ => self.name.starts_with("MPI_P") && self.name.ends_with("_init"),
         }
     }

@@ -11,6 +11,7 @@ pub mod options;
 pub mod plot;
 pub mod record;
 pub mod recording;
+pub mod repayment;
 pub mod report;
 pub mod routines;
 pub mod site;

@@ -168,7 +168,11 @@ impl Record {
                 user,
                 direct: share(node.direct_bytes).min(user),
                 kernel,
-                unseen: total - user - kernel,
+                // Of a collective's bytes, most are other ranks', or copied otherwise, where nobody looks.
+                unseen: match node.info.collective {
+                    true => 0,
+                    false => total - user - kernel,
+                },
             }
         });
         let calls = engine.node(node).map_or(0, |node| node.calls);

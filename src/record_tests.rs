@@ -69,6 +69,7 @@ impl Thread {
             self.signatures.push(signature);
             self.engine.add_node(NodeInfo {
                 tunable: true,
+                collective: false,
                 sends: false,
                 bytes: 65536,
                 identity,

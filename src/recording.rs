@@ -1,5 +1,6 @@
 //! Between an engine's flowgraph and a recorded one on disk, and back.
 
+use crate::calls;
 use crate::engine::{Engine, NodeInfo};
 use crate::flow::{END, Flowgraph, NodeId, START};
 use crate::site::{self, Signature};
@@ -104,6 +105,7 @@ fn recorded(shard: &GraphShard, graph: &Graph) -> Recorded {
         if number == next {
             let info = NodeInfo {
                 tunable: node.tunable,
+                collective: calls::names_a_collective(&node.call),
                 // Recordings are not taken up where routines are forced.
                 sends: false,
                 bytes: node.bytes,

@@ -17,8 +17,9 @@ const WATCHED: u64 = 5;
 const LEAST_SHARE: f64 = 0.004;
 
 /// Executions within which the kernel's copies of an interval's messages are waited for to become direct ones: the
-/// receiver asks after 32 messages from one buffer (docs/direct-copy.md), and there may be some buffers in turn.
-const HOPE: u64 = 256;
+/// receiver asks after 32 messages from one buffer, or as many as have taken twice the time of a promotion, some hundreds
+/// of short ones (docs/direct-copy.md), and there may be some buffers in turn.
+const HOPE: u64 = 1024;
 
 /// One execution in so many is timed in an interval that is not tuned, for the report.
 const SPARSE: u32 = 64;

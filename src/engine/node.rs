@@ -6,8 +6,10 @@ use crate::routines::{self, CopyFn, DEFAULT, Features, RoutineId};
 /// What a node is.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeInfo {
-    /// Whether its messages' copies may be tuned: point-to-point calls.
+    /// Whether its messages' copies may be tuned: point-to-point calls, and collectives.
     pub tunable: bool,
+    /// Whether it is a collective: of its copies those alone can be told that go out of other processes' memory.
+    pub collective: bool,
     /// Whether it sends (and may receive besides). It matters only where routines are forced.
     pub sends: bool,
     /// Message bytes.

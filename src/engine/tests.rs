@@ -51,6 +51,7 @@ fn config(mode: Mode) -> Config {
 fn info(node: NodeId, bytes: u64) -> NodeInfo {
     NodeInfo {
         tunable: true,
+        collective: false,
         sends: node.is_multiple_of(2),
         bytes,
         identity: 1000 + u64::from(node),

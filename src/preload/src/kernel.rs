@@ -92,13 +92,9 @@ unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
     // Where nothing is to be matched with, what earlier calls have left must not be.
     let owner = match active.is_null() {
         true => Owner::NONE,
-        false => session.owner(read.target as usize, 0),
+        false => session.owner_of_read(read.target as usize),
     };
     let before = clock::now();
-    let since = |node: &Node| match node.timed {
-        true => clock::now().wrapping_sub(before),
-        false => 0,
-    };
     // The library's default is the kernel's copy; any routine of the catalogue copies directly.
     let routine = match owner.routine {
         None if direct::is_forced() => Some(copies::next_memmove()),
@@ -108,7 +104,11 @@ unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
     let outcome = unsafe { session.reader.read(read, next, routine) };
     if outcome == Outcome::Done {
         note(session, owner, |node| {
-            node.copied_directly(read.bytes, since(node))
+            let ticks = match node.timed {
+                true => clock::now().wrapping_sub(before),
+                false => 0,
+            };
+            node.copied_directly(read.bytes, ticks)
         });
         return Some(read.bytes as ssize_t);
     }
@@ -124,16 +124,17 @@ unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
     );
     // SAFETY: as the caller promises.
     let done = unsafe { next(read.process, &raw const local, 1, &raw const remote, 1, 0) };
+    let ticks = clock::now().wrapping_sub(before);
     // SAFETY: errno is the calling thread's own; what follows must not change what the call has left there.
     let errno = unsafe { *libc::__errno_location() };
     if let Ok(bytes) = usize::try_from(done) {
         let offered = outcome == Outcome::Offered;
         note(session, owner, |node| {
-            node.copied_by_kernel(bytes, since(node), offered)
+            node.copied_by_kernel(bytes, if node.timed { ticks } else { 0 }, offered)
         });
-        let eager = routine.is_some();
-        if bytes == read.bytes && !offered && (eager || direct::explores()) {
-            crate::life::guarded(|| session.reader.read_by_kernel(read, next, eager));
+        let known = routine.is_some();
+        if bytes == read.bytes && !offered && (known || direct::explores()) {
+            crate::life::guarded(|| session.reader.read_by_kernel(read, next, ticks, known));
         }
     }
     // SAFETY: as above.

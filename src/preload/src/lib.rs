@@ -16,6 +16,7 @@
 
 mod call;
 mod clock;
+mod collectives;
 mod copies;
 mod direct;
 mod dynamic;

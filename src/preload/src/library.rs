@@ -1,6 +1,7 @@
 //! Which MPI library this is, and the few of its functions that copytune calls itself.
 
 use crate::resolve;
+use copytune_core::calls::Binding;
 use core::ffi::{CStr, c_char, c_int};
 
 /// The families of MPI libraries, by the shape of their handles.
@@ -28,7 +29,17 @@ pub struct Library {
     type_true_extent: Option<Extent>,
 }
 
+/// This process's place in a communicator.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Its rank.
+    pub rank: i64,
+    /// How many ranks there are.
+    pub ranks: i64,
+}
+
 type Extent = unsafe extern "C" fn(usize, *mut isize, *mut isize) -> c_int;
+type AskOne = unsafe extern "C" fn(usize, *mut c_int) -> c_int;
 type ByReference2 = unsafe extern "C" fn(*const c_int, *mut c_int, *mut c_int);
 type ByReference3 = unsafe extern "C" fn(*const c_int, *mut isize, *mut isize, *mut c_int);
 
@@ -154,10 +165,9 @@ impl Library {
         let (mut rank, mut size): (c_int, c_int) = (0, 1);
         // SAFETY: the C bindings of MPI_Comm_rank and MPI_Comm_size.
         let (comm_rank, comm_size) = unsafe {
-            type Ask = unsafe extern "C" fn(usize, *mut c_int) -> c_int;
             (
-                function::<Ask>(c"PMPI_Comm_rank"),
-                function::<Ask>(c"PMPI_Comm_size"),
+                function::<AskOne>(c"PMPI_Comm_rank"),
+                function::<AskOne>(c"PMPI_Comm_size"),
             )
         };
         if let (true, Some(comm_rank), Some(comm_size)) = (world_exists, comm_rank, comm_size) {
@@ -176,6 +186,39 @@ impl Library {
             size = number(["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]).unwrap_or(1);
         }
         (rank.max(0) as u32, size.max(1) as u32)
+    }
+
+    /// The place in the communicator that a word of a call stands for; `None` where it connects two groups.
+    pub fn communicator(&self, word: usize, binding: Binding) -> Option<Place> {
+        let [mut two_groups, mut rank, mut ranks]: [c_int; 3] = [1, 0, 0];
+        let failed = if binding.is_fortran() {
+            let handle = word as *const c_int;
+            let mut errors = [0; 3];
+            let [first, second, third] = &mut errors;
+            // SAFETY: the Fortran bindings of MPI 4.0, A.4: a communicator is an INTEGER, or a derived type that holds
+            // one, by reference; it is the program's, in this very call. Results go to live variables.
+            unsafe {
+                function::<ByReference2>(c"pmpi_comm_test_inter_")?(
+                    handle,
+                    &raw mut two_groups,
+                    first,
+                );
+                function::<ByReference2>(c"pmpi_comm_rank_")?(handle, &raw mut rank, second);
+                function::<ByReference2>(c"pmpi_comm_size_")?(handle, &raw mut ranks, third);
+            }
+            errors.into_iter().fold(0, |all, one| all | one)
+        } else {
+            // SAFETY: the C bindings; MPICH's handles are ints, passed in whole registers.
+            unsafe {
+                function::<AskOne>(c"PMPI_Comm_test_inter")?(word, &raw mut two_groups)
+                    | function::<AskOne>(c"PMPI_Comm_rank")?(word, &raw mut rank)
+                    | function::<AskOne>(c"PMPI_Comm_size")?(word, &raw mut ranks)
+            }
+        };
+        (failed == 0 && two_groups == 0).then_some(Place {
+            rank: rank.into(),
+            ranks: ranks.into(),
+        })
     }
 
     /// Name and version as the library tells them (MPI_Get_library_version), one line.

@@ -29,6 +29,17 @@ pub struct Message {
     key: Key,
 }
 
+impl Message {
+    /// So many of them, one after the other.
+    pub fn times(self, number: i64) -> Self {
+        Self {
+            bytes: self.bytes.wrapping_mul(number as u64),
+            count: self.count.wrapping_mul(number),
+            ..self
+        }
+    }
+}
+
 /// A datatype's handle. Fortran's are marked by the highest bit, which no address has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Key(usize);
@@ -97,6 +108,11 @@ impl Datatypes {
             library,
             known: [Known::default(); PLACES],
         }
+    }
+
+    /// The library whose types they are.
+    pub fn library(&self) -> &Library {
+        &self.library
     }
 
     /// Bytes of a C request handle of the library.

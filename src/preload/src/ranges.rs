@@ -21,12 +21,26 @@ pub struct Span {
     pub end: usize,
 }
 
+impl Spans {
+    /// Of a collective: what is read from other processes while it lasts is its own, wherever that goes.
+    pub const ALL_READS: Spans = Spans {
+        send: Span { start: 0, end: 0 },
+        receive: Span::UNKNOWN,
+    };
+}
+
 impl Span {
     /// Whether it holds `address`.
     #[inline(always)]
     pub fn holds(self, address: usize) -> bool {
         address.wrapping_sub(self.start) < self.end.wrapping_sub(self.start)
     }
+
+    /// Holds no address, and stands for memory that is not known.
+    pub const UNKNOWN: Span = Span {
+        start: usize::MAX,
+        end: usize::MAX,
+    };
 
     /// Whether it is empty.
     pub fn is_empty(self) -> bool {

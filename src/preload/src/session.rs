@@ -117,6 +117,10 @@ impl Session {
     /// A buffer is sent that receivers may want to read directly, or do.
     #[inline(never)]
     fn announce(&mut self, slot: &Slot, arguments: Arguments) -> After {
+        if slot.offers {
+            self.offer_on_demand(slot, arguments);
+            return After::Reset;
+        }
         let Some(site) = self.forecast.site(self.forecast.latest()) else {
             return After::Reset;
         };
@@ -124,6 +128,13 @@ impl Session {
         match life::guarded(|| self.send_directly(slot, spans, sent)) {
             Some(true) => After::Work,
             _ => After::Reset,
+        }
+    }
+
+    /// A collective begins: are buffers wanted?
+    fn offer_on_demand(&mut self, slot: &Slot, arguments: Arguments) {
+        if direct::has_requests() {
+            life::guarded(|| self.offer(slot, arguments));
         }
     }
 
@@ -287,7 +298,7 @@ impl Session {
                 received = receive.map(&mut message).unwrap_or_default();
                 sent.bytes + received.bytes
             }
-            Role::Collective(data) => data.map(message).unwrap_or_default().bytes,
+            Role::Collective { message: data, .. } => data.map(message).unwrap_or_default().bytes,
             Role::Start | Role::StartAll => self.persistent_bytes(slot, arguments),
             Role::Finish(_) | Role::Forget => {
                 if !self.ranges.is_empty() {
@@ -316,7 +327,10 @@ impl Session {
         if site != Place::UNKNOWN {
             let meaning = Meaning {
                 bytes,
-                sent: sent.bytes,
+                sent: match slot.offers {
+                    true => bytes.max(1),
+                    false => sent.bytes,
+                },
                 reach: [sent, received].map(|message| self.datatypes.reach(message)),
             };
             self.forecast.learn(site, node, slot, arguments, meaning);
@@ -377,6 +391,14 @@ impl Session {
                 self.before_start(slot, arguments, owner);
                 (self.matched(matters), after)
             }
+            Role::Collective { .. } if slot.offers => {
+                self.offer_on_demand(slot, arguments);
+                if matters {
+                    self.active.spans = Spans::ALL_READS;
+                    self.active.owner = owner;
+                }
+                (self.matched(matters), after)
+            }
             _ => (self.matched(false), after),
         }
     }
@@ -425,6 +447,15 @@ impl Session {
             owner
         } else {
             self.owner_elsewhere(target, source)
+        }
+    }
+
+    /// The same for a copy out of another process's memory.
+    pub fn owner_of_read(&self, target: usize) -> Owner {
+        let owner = self.owner(target, 0);
+        match owner.node == NOBODY && self.active.spans.receive == Span::UNKNOWN {
+            true => self.active.owner,
+            false => owner,
         }
     }
 

@@ -69,7 +69,8 @@ impl Session {
             tunable: matches!(
                 slot.call.role,
                 Role::Transfer { .. } | Role::Start | Role::StartAll
-            ),
+            ) || slot.offers,
+            collective: slot.offers,
             sends: matches!(slot.call.role, Role::Transfer { send: Some(_), .. }),
             bytes: signature.bytes,
             identity,

@@ -29,6 +29,8 @@ pub struct Slot {
     pub finishes: bool,
     /// Whether all copies of its message that this process makes are made inside it.
     pub is_blocking: bool,
+    /// Whether peers may read buffers of it that are no message's own, those of a collective.
+    pub offers: bool,
     /// What its message follows from.
     pub words: Words,
 }
@@ -86,7 +88,7 @@ impl Words {
     const fn new(call: &Call, binding: Binding) -> Self {
         let (first, second) = match call.role {
             Role::Transfer { send, receive, .. } => (send, receive),
-            Role::Collective(data) => (data, None),
+            Role::Collective { message, .. } => (message, None),
             _ => (None, None),
         };
         let reading = match call.role {
@@ -156,6 +158,7 @@ impl Slot {
                     ..
                 }
             ),
+            offers: matches!(call.role, Role::Collective { sources, .. } if !sources.is_empty()),
             words: Words::new(call, binding),
         }
     }

@@ -13,11 +13,15 @@ use std::sync::OnceLock;
 /// The name of the memfd, as its link in /proc/PID/fd ends.
 pub const LINK: &[u8] = b"/memfd:copytune-arena (deleted)";
 /// What the first page begins with: the project's name and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x02");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x03");
 /// Where promoted pages begin: 2 MiB, so that huge pages can lie at congruent addresses.
 pub const FIRST: u64 = 2 << 20;
 /// Requests that are kept until the owner looks.
 const REQUESTS: usize = 128;
+/// Nanoseconds of a promotion before there was one (docs/direct-copy.md).
+const AROUND: u64 = 200_000;
+/// Nanoseconds in which a mebibyte was moved before there was one (docs/direct-copy.md).
+const MEBIBYTE: u64 = 900_000;
 /// Most bytes of an arena: address space in every peer.
 const MOST: u64 = 64 << 30;
 
@@ -35,6 +39,10 @@ pub struct Words {
     pub edges: AtomicU64,
     /// Requests so far.
     pub asked: AtomicU64,
+    /// What the latest promotion took: nanoseconds, but for the moving of pages; and those of a mebibyte's.
+    pub around: AtomicU64,
+    /// See `around`.
+    pub mebibyte: AtomicU64,
     /// Bytes that a forked child has made its own; all bits set when it has finished.
     pub forked: AtomicU64,
     requests: [Request; REQUESTS],
@@ -53,6 +61,13 @@ impl Words {
     /// Whether a peer's first page is one that this version understands.
     pub fn are_known(&self) -> bool {
         self.magic.load(Ordering::Acquire) == MAGIC
+    }
+
+    /// Seconds that the promotion of so many bytes takes, as far as the owner can tell.
+    pub fn price(&self, bytes: usize) -> f64 {
+        let [around, mebibyte] =
+            [&self.around, &self.mebibyte].map(|part| part.load(Ordering::Relaxed) as f64 * 1e-9);
+        around + mebibyte * (bytes as f64 / f64::from(1 << 20))
     }
 
     /// Asks the owner to promote the range when it sends it next. May be lost, and is repeated then.
@@ -160,6 +175,8 @@ pub fn create() -> Result<(), &'static str> {
     page.cookie.store(cookie, Ordering::Relaxed);
     page.cookie_address
         .store(COOKIE.as_ptr() as u64, Ordering::Relaxed);
+    page.around.store(AROUND, Ordering::Relaxed);
+    page.mebibyte.store(MEBIBYTE, Ordering::Relaxed);
     page.magic.store(MAGIC, Ordering::Release);
     let arena = Arena {
         descriptor: AtomicI32::new(descriptor),

@@ -1,4 +1,4 @@
-//! Leads the calls of madvise and mremap of all loaded modules to the hooks in `discard`, once something is promoted.
+//! Leads the calls of madvise, mremap and syscall of all loaded modules to the hooks in `discard` and `numbered`, once something is promoted.
 //!
 //! Exporting the two symbols would be simpler, but UCX patches the code of whichever function it finds under these names
 //! (ucm's "bistro" mode), and must find the C library's, whose inner calls it follows for its registration cache. So the
@@ -6,7 +6,7 @@
 //! copies nothing is touched.
 
 use super::mappings::Mappings;
-use super::{PAGE, discard};
+use super::{PAGE, discard, numbered};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use libc::{Elf64_Addr, Elf64_Rela, Elf64_Sym, dl_phdr_info};
@@ -129,6 +129,7 @@ unsafe fn relocations(base: Elf64_Addr, mut dynamic: *const [u64; 2], mappings: 
             let hook = match name.to_bytes() {
                 b"madvise" => discard::madvise as *mut u8,
                 b"mremap" => discard::mremap as *mut u8,
+                b"syscall" => numbered::syscall as *mut u8,
                 _ => continue,
             };
             if ADDRESS_OF_SYMBOL.contains(&(entry.r_info & 0xffff_ffff)) {

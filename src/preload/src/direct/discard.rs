@@ -46,7 +46,7 @@ pub unsafe fn advise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int
 ///
 /// # Safety
 /// As mremap(2).
-unsafe fn remap(
+unsafe extern "C" fn remap(
     old: *mut c_void,
     bytes: usize,
     new_bytes: usize,
@@ -58,9 +58,7 @@ unsafe fn remap(
     unsafe {
         match core::mem::transmute::<*mut u8, Option<Mremap>>(next) {
             Some(next) => next(old, bytes, new_bytes, flags, place),
-            None => {
-                libc::syscall(libc::SYS_mremap, old, bytes, new_bytes, flags, place) as *mut c_void
-            }
+            None => remap_by_number(old, bytes, new_bytes, flags, place),
         }
     }
 }
@@ -71,9 +69,9 @@ unsafe fn remap(
 /// The caller owns both ranges.
 pub unsafe fn exchange(new: *mut c_void, bytes: usize, old: *mut c_void) -> bool {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-    // By the system call itself: UCX 1.13 patches mremap with a hook that loses the fifth argument.
+    // UCX 1.13 patches mremap with a hook that loses the fifth argument.
     // SAFETY: as the caller promises.
-    unsafe { libc::syscall(libc::SYS_mremap, new, bytes, bytes, flags, old) == old as i64 }
+    unsafe { remap_by_number(new, bytes, bytes, flags, old) == old }
 }
 
 /// In place of madvise(2).
@@ -132,6 +130,50 @@ unsafe fn discard(start: usize, end: usize) {
 /// # Safety
 /// As the C library's function.
 pub unsafe extern "C" fn mremap(
+    old: *mut c_void,
+    bytes: usize,
+    new_bytes: usize,
+    flags: c_int,
+    place: *mut c_void,
+) -> *mut c_void {
+    // SAFETY: the caller's own arguments.
+    unsafe { mremap_by(remap, old, bytes, new_bytes, flags, place) }
+}
+
+/// The same by the system call itself.
+///
+/// # Safety
+/// As the C library's function.
+pub unsafe fn mremap_by_number(
+    old: *mut c_void,
+    bytes: usize,
+    new_bytes: usize,
+    flags: c_int,
+    place: *mut c_void,
+) -> *mut c_void {
+    // SAFETY: the caller's own arguments.
+    unsafe { mremap_by(remap_by_number, old, bytes, new_bytes, flags, place) }
+}
+
+/// mremap(2) itself.
+///
+/// # Safety
+/// As mremap(2).
+unsafe extern "C" fn remap_by_number(
+    old: *mut c_void,
+    bytes: usize,
+    new_bytes: usize,
+    flags: c_int,
+    place: *mut c_void,
+) -> *mut c_void {
+    // SAFETY: as the caller promises.
+    unsafe { libc::syscall(libc::SYS_mremap, old, bytes, new_bytes, flags, place) as *mut c_void }
+}
+
+/// # Safety
+/// As mremap(2), which `remap` is.
+unsafe fn mremap_by(
+    remap: Mremap,
     old: *mut c_void,
     bytes: usize,
     new_bytes: usize,

@@ -6,7 +6,7 @@
 use super::arena::{self, FIRST};
 use super::mappings::{Mapping, Mappings};
 use super::promotion;
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 const CHUNK: usize = 4 << 20;
@@ -27,6 +27,17 @@ pub fn follow() -> Result<(), &'static str> {
     } else {
         Err("fork cannot be followed")
     }
+}
+
+/// What fork does, around a system call that makes a process like it.
+pub fn around(call: impl FnOnce() -> c_long) -> c_long {
+    before();
+    let made = call();
+    match made {
+        0 => child(),
+        _ => parent(),
+    }
+    made
 }
 
 extern "C" fn before() {

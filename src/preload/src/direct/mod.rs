@@ -7,9 +7,9 @@
 //! | mappings | what the kernel says about an address space |
 //! | promotion | the sender: moves hot buffers into its arena |
 //! | edges | the sender shows what lies beside whole pages |
-//! | plain | which memory may be moved |
+//! | plain, room | which memory may be moved, and whether there is any for it |
 //! | peer, reader | the receiver: which reads recur, and the copy |
-//! | fork, discard, bindings | what the program must not notice: fork, madvise, mremap |
+//! | fork, discard, numbered, bindings | what the program must not notice: fork, madvise, mremap |
 
 mod arena;
 mod bindings;
@@ -17,13 +17,15 @@ mod discard;
 mod edges;
 mod fork;
 mod mappings;
+mod numbered;
 mod peer;
 mod plain;
 mod promotion;
 mod reader;
+mod room;
 
 pub use edges::Slot;
-pub use promotion::{has_edges, is_asked, sending};
+pub use promotion::{has_edges, has_requests, is_asked, sending};
 pub use reader::{Kernel, Outcome, Read, Reader};
 
 use crate::log::{self, Level};
@@ -98,6 +100,7 @@ pub fn start(direct: Direct, explores: bool) {
         Ordering::Relaxed,
     );
     discard::find_next();
+    numbered::find_next();
     match arena::create().and_then(|()| fork::follow()) {
         Ok(()) => ON.store(true, Ordering::SeqCst),
         Err(reason) => explain(reason),

@@ -4,7 +4,9 @@
 use super::arena::{self, Arena, FIRST, Words};
 use super::edges::{Edges, Slot as Edge};
 use super::mappings::Mappings;
+use super::room::Room;
 use super::{PAGE, is_on, plain};
+use crate::clock;
 use crate::log::{self, Level};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -92,6 +94,13 @@ pub fn is_asked() -> bool {
         || (sends.is_multiple_of(SPARSE) && HIGH.load(Relaxed) != 0)
 }
 
+/// Whether peers want buffers that were not sent since.
+#[inline]
+pub fn has_requests() -> bool {
+    let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != SEEN.load(Relaxed);
+    is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked))
+}
+
 /// Whether messages have slots for their ends, which are shown in sends that are seen alone.
 #[inline]
 pub fn has_edges() -> bool {
@@ -172,16 +181,23 @@ impl Owner {
         if start >= end || self.held_by_device {
             return;
         }
+        // Work that comes once in a process is no part of the price.
+        super::bindings::set();
+        let began = clock::now();
         // A device may have been opened since the last time: looking costs little beside a promotion.
         if let Err(reason) = plain::no_device_is_open() {
             self.held_by_device = true;
             super::explain(reason);
             return;
         }
-        super::bindings::set();
         self.reclaim(arena);
-        for area in plain::areas(start, end) {
+        let areas = plain::areas(start, end);
+        let (mut ticks, mut bytes) = (0, 0);
+        for area in areas {
+            let moves = clock::now();
             if let Some(moved) = self.move_in(arena, area) {
+                ticks += clock::now().wrapping_sub(moves);
+                bytes += moved;
                 log::say(
                     Level::Debug,
                     format_args!("promoted {moved} bytes at {:#x}", area.start),
@@ -190,6 +206,14 @@ impl Owner {
         }
         self.edges.add(arena, message.0, message.1);
         EDGES.store(self.edges.are_used(), Relaxed);
+        if bytes > 0 {
+            note_price(
+                arena.words(),
+                clock::now().wrapping_sub(began),
+                ticks,
+                bytes,
+            );
+        }
         arena
             .words()
             .generation
@@ -203,9 +227,13 @@ impl Owner {
         let offset = self.allocate(arena, area.start, bytes as u64)?;
         LOW.fetch_min(area.start, Relaxed);
         HIGH.fetch_max(area.end, Relaxed);
+        let room = Room::new();
         let mut done = 0;
         while done < bytes {
             let length = CHUNK.min(bytes - done);
+            if !room.is_for(length) {
+                break;
+            }
             // SAFETY: whole pages inside a buffer that is being sent, private and anonymous (plain::areas), and
             // pages of the arena that nothing else uses.
             if !unsafe { move_chunk(area.start + done, length, descriptor, offset + done as u64) } {
@@ -344,6 +372,21 @@ impl Owner {
         }
         self.free = joined;
     }
+}
+
+/// Tells peers what a promotion has taken: `all` ticks, `ticks` of them to move `bytes` bytes.
+fn note_price(words: &Words, all: u64, ticks: u64, bytes: usize) {
+    /// Of fewer bytes the system calls take longer than the copying.
+    const TELLING: usize = 256 << 10;
+    let nanoseconds = |ticks: u64| ticks as f64 * (1e9 / clock::rate());
+    let mebibytes = bytes as f64 / f64::from(1 << 20);
+    if bytes >= TELLING {
+        let mebibyte = nanoseconds(ticks) / mebibytes;
+        words.mebibyte.store(mebibyte as u64, Relaxed);
+    }
+    let moving = words.mebibyte.load(Relaxed) as f64 * mebibytes;
+    let around = (nanoseconds(all) - moving).max(0.0);
+    words.around.store(around as u64, Relaxed);
 }
 
 /// Copies `[start, start + bytes)` to the arena at `offset` and maps that there.

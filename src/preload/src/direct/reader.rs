@@ -3,6 +3,8 @@
 use super::mappings::Mapping;
 use super::peer::Peer;
 use super::{CREDULOUS, PAGE};
+use crate::clock;
+use copytune_core::repayment::{Account, Buffer, CREDIT, Hurry, KernelCopy};
 use copytune_core::routines::CopyFn;
 use core::ffi::{c_ulong, c_void};
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -20,12 +22,6 @@ const LEAST_WITHOUT_QUERY: usize = 512 * 1024;
 const PIECES: usize = 4;
 /// Ranges that are counted (two for each place of the table).
 const PLACES: usize = 2048;
-/// Twice the messages after which a promotion is repaid (docs/direct-copy.md): then the receiver asks for one.
-const REPAID_TWICE: u32 = 32;
-/// The same where direct copies are forced, or their routine was adopted in an earlier run.
-const AT_ONCE: u32 = 2;
-/// More losses make no one more patient.
-const MOST_LOSSES: u32 = 16;
 /// Reads of a process after which its arena is looked for.
 const FEW: u32 = 2;
 
@@ -36,6 +32,7 @@ pub struct Reader {
     /// Index of the peer that was read last.
     last: usize,
     ranges: Vec<[Range; 2]>,
+    account: Account,
 }
 
 #[derive(Debug)]
@@ -51,12 +48,8 @@ struct Range {
     process: pid_t,
     start: usize,
     bytes: usize,
-    /// Kernel copies since the last loss.
-    reads: u32,
-    /// Direct copies since the promotion.
-    gains: u32,
-    /// How often in a row the promotion was lost before it was repaid.
-    losses: u32,
+    /// What it has shown so far.
+    buffer: Buffer,
     /// Whether the last look found it promoted. Only a look at the moment of the copy counts; this tells what to expect.
     direct: bool,
     /// The owner's generation at the last look.
@@ -146,21 +139,16 @@ impl Reader {
             return false;
         }
         if done.is_some() {
-            range.gains = range.gains.saturating_add(1);
+            range.buffer.read_directly(&mut self.account);
         } else if range.direct {
-            // Another buffer may lie there now. If such buffers do not live long enough, the next one must wait longer.
-            range.losses = match range.gains < REPAID_TWICE {
-                true => (range.losses + 1).min(MOST_LOSSES),
-                false => 0,
-            };
-            (range.reads, range.gains) = (0, 0);
+            range.buffer.lost();
         }
         range.direct = done.is_some();
         range.direct
     }
 
-    /// The kernel has made this read, completely. `eager`: it is known that a direct copy is wanted.
-    pub fn read_by_kernel(&mut self, read: &Read, kernel: Kernel, eager: bool) {
+    /// The kernel has made this read, completely, in so many ticks. `has_routine`: its site has one for direct copies.
+    pub fn read_by_kernel(&mut self, read: &Read, kernel: Kernel, ticks: u64, has_routine: bool) {
         if read.bytes < LEAST {
             return;
         }
@@ -204,14 +192,17 @@ impl Reader {
             self.ranges = vec![Default::default(); PLACES];
         }
         if let Some(range) = place_for(&mut self.ranges, read) {
-            range.reads += 1;
-            // What was asked for in vain is asked for ever more rarely.
-            let patience = match (super::is_forced(), eager) {
-                (true, _) => AT_ONCE,
-                (false, true) => AT_ONCE << range.losses,
-                (false, false) => REPAID_TWICE << range.losses,
+            let hurry = match (super::is_forced(), has_routine) {
+                (true, _) => Hurry::Forced,
+                (false, true) => Hurry::Known,
+                (false, false) => Hurry::Unknown,
             };
-            if range.reads.is_multiple_of(patience) && (range.reads / patience).is_power_of_two() {
+            let copy = KernelCopy {
+                ticks,
+                price: (peer.words().price(read.bytes) * clock::rate()) as u64,
+                credit: (CREDIT * clock::rate()) as u64,
+            };
+            if range.buffer.read_by_kernel(&mut self.account, copy, hurry) {
                 peer.words().ask(read.source, read.bytes);
             }
         }
@@ -262,7 +253,7 @@ fn place_for<'a>(ranges: &'a mut [[Range; 2]], read: &Read) -> Option<&'a mut Ra
     }
     let range = pair
         .iter_mut()
-        .min_by_key(|range| (range.direct, range.reads))?;
+        .min_by_key(|range| (range.direct, range.buffer.reads()))?;
     *range = Range {
         process: read.process,
         start: read.source,

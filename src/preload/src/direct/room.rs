@@ -1,0 +1,110 @@
+//! Whether there is memory for a copy of some pages: a process that takes more than its control group may have, or more
+//! than there is, gets no error but is ended by the kernel (cgroups(7), "OOM killer" in the kernel's memory.rst).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What is left alone: others need some, and the kernel counts in batches.
+const RESERVE: u64 = 4 << 20;
+
+/// The limits that concern this process.
+#[derive(Debug)]
+pub struct Room {
+    groups: Vec<Group>,
+}
+
+#[derive(Debug)]
+struct Group {
+    directory: PathBuf,
+    names: &'static Names,
+}
+
+/// Files of a control group (memory.rst and cgroup-v2.rst of the kernel's documentation).
+#[derive(Debug)]
+struct Names {
+    root: &'static str,
+    limit: &'static str,
+    usage: &'static str,
+    /// In memory.stat: pages of files that can be had for other use.
+    idle: &'static str,
+}
+
+const SECOND: Names = Names {
+    root: "/sys/fs/cgroup",
+    limit: "memory.max",
+    usage: "memory.current",
+    idle: "inactive_file",
+};
+const FIRST: Names = Names {
+    root: "/sys/fs/cgroup/memory",
+    limit: "memory.limit_in_bytes",
+    usage: "memory.usage_in_bytes",
+    idle: "total_inactive_file",
+};
+
+impl Room {
+    /// Looks which control groups this process is in.
+    pub fn new() -> Self {
+        let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        Self {
+            groups: groups(&text),
+        }
+    }
+
+    /// Whether `bytes` bytes more may surely be taken.
+    pub fn is_for(&self, bytes: usize) -> bool {
+        let wanted = bytes as u64 + RESERVE;
+        let free = |group: &Group| group.free().is_none_or(|free| free >= wanted);
+        self.groups.iter().all(free) && available().is_none_or(|free| free >= wanted)
+    }
+}
+
+/// The groups that /proc/self/cgroup names, and those above them: each limits those below it.
+fn groups(text: &str) -> Vec<Group> {
+    let mut groups = Vec::new();
+    for line in text.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
+            continue;
+        };
+        let names = match controllers {
+            "" => &SECOND,
+            list if list.split(',').any(|name| name == "memory") => &FIRST,
+            _ => continue,
+        };
+        for above in Path::new(path).ancestors() {
+            // In a container the path may be one of the host's: what it can see of it is its own group, the root.
+            let directory = Path::new(names.root).join(above.strip_prefix("/").unwrap_or(above));
+            groups.push(Group { directory, names });
+        }
+    }
+    groups
+}
+
+impl Group {
+    /// Bytes that it may take; `None` where there is no limit, or none to be seen.
+    fn free(&self) -> Option<u64> {
+        let read = |name: &str| fs::read_to_string(self.directory.join(name)).ok();
+        let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+        let limit = number(self.names.limit)?;
+        let usage = number(self.names.usage)?;
+        let idle = field(&read("memory.stat").unwrap_or_default(), self.names.idle).unwrap_or(0);
+        // Some of what is idle may still have to be written.
+        Some(limit.saturating_sub(usage).saturating_add(idle / 2))
+    }
+}
+
+/// Bytes of memory that the machine has for new use.
+fn available() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    Some(field(&text, "MemAvailable:")? * 1024)
+}
+
+/// The number after a name at the beginning of a line.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().map(str::split_ascii_whitespace);
+    lines
+        .find_map(|mut words| (words.next() == Some(name)).then(|| words.next())?)?
+        .parse()
+        .ok()
+}

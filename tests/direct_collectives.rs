@@ -1,0 +1,94 @@
+//! Direct copies inside collectives (tests/programs/direct_collectives.c): every byte arrives, buffers are promoted and
+//! read directly, and the tuner has the choice there too.
+
+mod common;
+
+use common::direct::{KERNELS, assert_clean, checksums, forced, read_directly};
+use common::job::Job;
+use common::{BOTH, Library, compile, private_dir};
+use copytune_core::state;
+
+fn job(library: Library, ranks: usize, way: &str, rounds: &str, life: &str) -> Job {
+    let program = compile::program(library, "direct_collectives.c");
+    Job::ranks(library, ranks, program).args([way, rounds, life])
+}
+
+/// Three ranks: one of them passes on what it has received. `least` messages are read directly where the kernel can be
+/// asked.
+fn exact(way: &str, least: u64) {
+    for &library in BOTH {
+        let job = job(library, 3, way, "90", "30");
+        let bare = job.run();
+        bare.expect_success(&format!("{way} under {library:?}, without the shim"));
+        for variables in KERNELS {
+            let name = format!("{way} under {library:?} with {variables:?}");
+            let outcome = forced(&job, variables);
+            outcome.expect_success(&name);
+            assert_eq!(checksums(&bare).len(), 3, "{name}");
+            assert_eq!(checksums(&bare), checksums(&outcome), "{name}");
+            assert_clean(&outcome, &name);
+            let reads = read_directly(&outcome);
+            println!("{name}: {reads} messages read directly");
+            assert!(
+                !variables.is_empty() || reads >= least,
+                "{name}: {reads}\n{}",
+                outcome.stderr
+            );
+        }
+    }
+}
+
+macro_rules! ways {
+    ($($way:ident $least:literal;)*) => {
+        $(#[test]
+        fn $way() {
+            exact(stringify!($way), $least);
+        })*
+    };
+}
+
+ways! {
+    bcast 30;
+    allgather 30;
+    alltoall 30;
+    gather 30;
+    scatter 30;
+    allreduce 30;
+    in_place 30;
+    holes 0;
+}
+
+/// What the kernel copies inside a broadcast is its site's, and a direct copy can take its place there. On a busy machine
+/// copies can be too small a part of an interval's time to be tuned: then another run may do.
+#[test]
+fn the_tuner_gets_the_choice() {
+    for &library in BOTH {
+        assert!((0..4).any(|_| is_tuned(library)), "{library:?}");
+    }
+}
+
+/// Whether messages were read directly at the site of the broadcast, and what reads them there was chosen.
+fn is_tuned(library: Library) -> bool {
+    let dir = private_dir();
+    let outcome = job(library, 2, "bcast", "1200", "1200")
+        .tuned(dir.path())
+        .env("COPYTUNE_LOG", "debug")
+        .run();
+    outcome.expect_success("bcast");
+    let (states, problems) = state::states_at(dir.path()).unwrap();
+    assert!(problems.is_empty(), "{problems:?}");
+    states
+        .iter()
+        .flat_map(|state| state.ranks.values())
+        .any(|rank| {
+            let site = rank.sites.iter().position(|site| site.call == "MPI_Bcast");
+            let site = site.expect("the program calls it");
+            let copied = rank.sites[site].copied;
+            assert!(copied.direct <= copied.user && copied.unseen == 0);
+            let varies = rank.intervals.iter().any(|interval| {
+                let mut variables = interval.variables.iter();
+                variables.any(|variable| interval.nodes[variable.node as usize] as usize == site)
+            });
+            copied.direct > 0 && varies
+        })
+}

@@ -1,0 +1,45 @@
+//! Direct copies (tests/programs/direct_system.c): system calls by number, and a control group with little memory.
+
+mod common;
+
+use common::BOTH;
+use common::direct::{exact, forced, job};
+
+const PROGRAM: &str = "direct_system.c";
+
+#[test]
+fn pages_that_are_discarded_by_number() {
+    exact(PROGRAM, &["discarded"], 1);
+}
+
+#[test]
+fn children_made_by_number() {
+    exact(PROGRAM, &["forked"], 1);
+}
+
+#[test]
+fn other_calls_by_number() {
+    exact(PROGRAM, &["others"], 1);
+}
+
+/// A process whose control group has no room for a promoted buffer is not ended for it: the kernel goes on copying.
+#[test]
+fn a_small_control_group() {
+    for (mebibytes, promotes) in [("3", false), ("48", true)] {
+        exact(PROGRAM, &["small_group", mebibytes], 0);
+        for &library in BOTH {
+            let outcome = forced(&job(library, PROGRAM, &["small_group", mebibytes]), &[]);
+            if outcome.stderr.contains("skipped: ") {
+                continue;
+            }
+            // The pieces of a buffer of 24 MiB, of which one that is promoted is 4 MiB or longer.
+            let long = |line: &&str| {
+                line.split_once("promoted ")
+                    .and_then(|(_, rest)| rest.split_whitespace().next()?.parse::<u64>().ok())
+                    .is_some_and(|bytes| bytes >= 4 << 20)
+            };
+            let promoted = outcome.remarks().into_iter().any(|line| long(&line));
+            assert_eq!(promoted, promotes, "{library:?}: {}", outcome.stderr);
+        }
+    }
+}
