@@ -8,20 +8,15 @@ use common::job::Job;
 use common::{BOTH, Library, compile, private_dir};
 use copytune_core::state;
 
-fn job(library: Library, ranks: usize, way: &str, rounds: &str, life: &str) -> Job {
-    let program = compile::program(library, "direct_collectives.c");
-    Job::ranks(library, ranks, program).args([way, rounds, life])
-}
-
 /// Three ranks: one of them passes on what it has received. `least` messages are read directly where the kernel can be
 /// asked.
-fn exact(way: &str, least: u64) {
+fn exact(what: &str, job: impl Fn(Library) -> Job, least: u64) {
     for &library in BOTH {
-        let job = job(library, 3, way, "90", "30");
+        let job = job(library);
         let bare = job.run();
-        bare.expect_success(&format!("{way} under {library:?}, without the shim"));
+        bare.expect_success(&format!("{what} under {library:?}, without the shim"));
         for variables in KERNELS {
-            let name = format!("{way} under {library:?} with {variables:?}");
+            let name = format!("{what} under {library:?} with {variables:?}");
             let outcome = forced(&job, variables);
             outcome.expect_success(&name);
             assert_eq!(checksums(&bare).len(), 3, "{name}");
@@ -38,11 +33,17 @@ fn exact(way: &str, least: u64) {
     }
 }
 
+fn job(library: Library, ranks: usize, way: &str, rounds: &str, life: &str) -> Job {
+    let program = compile::program(library, "direct_collectives.c");
+    Job::ranks(library, ranks, program).args([way, rounds, life])
+}
+
 macro_rules! ways {
     ($($way:ident $least:literal;)*) => {
         $(#[test]
         fn $way() {
-            exact(stringify!($way), $least);
+            let way = stringify!($way);
+            exact(way, |library| job(library, 3, way, "90", "30"), $least);
         })*
     };
 }
@@ -56,6 +57,18 @@ ways! {
     allreduce 30;
     in_place 30;
     holes 0;
+}
+
+/// Fortran's collectives, where MPI_IN_PLACE is a variable.
+#[test]
+fn fortran() {
+    for arguments in [&[][..], &["alltoall"]] {
+        let job = |library| {
+            let program = compile::program(library, "direct_collectives.F90");
+            Job::ranks(library, 3, program).args(arguments)
+        };
+        exact(&format!("direct_collectives.F90 {arguments:?}"), job, 240);
+    }
 }
 
 /// What the kernel copies inside a broadcast is its site's, and a direct copy can take its place there. On a busy machine

@@ -7,7 +7,7 @@ use crate::ranges::Span;
 use crate::session::Session;
 use crate::stubs::Slot;
 use crate::wrapper::Arguments;
-use copytune_core::calls::{Binding, Blocks, Role, Source};
+use copytune_core::calls::{Blocks, Data, Role, Source};
 
 impl Session {
     /// A collective begins, and receivers want buffers: those out of which the library may send while it lasts may be
@@ -30,26 +30,31 @@ impl Session {
     fn source(&mut self, slot: &Slot, arguments: Arguments, source: Source) -> Option<(Span, u64)> {
         let binding = slot.binding;
         let buffer = arguments.word(source.data.buffer);
-        // Fortran's MPI_IN_PLACE is a variable; what lies around that is other data of the program's.
-        let certain = !source.may_be_left_out || is_c(binding) && !is_in_place(buffer);
-        if !certain {
-            return None;
+        let mut data = source.data;
+        if source.may_be_left_out {
+            if self.datatypes.library().is_in_place(buffer, binding)? {
+                return None;
+            }
+            if binding.is_fortran() {
+                // What Fortran's MPI_IN_PLACE is, is less certain than C's: a datatype that means nothing is never asked about.
+                data = same_as_received(slot, arguments, data)?;
+            }
         }
         let last = slot.call.arguments(binding) - 1 - u8::from(binding.is_fortran());
         let communicator = arguments.word(last);
-        let blocks = self
+        let place = self
             .datatypes
             .library()
             .communicator(communicator, binding)?;
         let blocks = match source.blocks {
             Blocks::One => 1,
-            Blocks::EachRank => blocks.ranks,
+            Blocks::EachRank => place.ranks,
             Blocks::AtRoot(position) => {
                 let root = messages::integer(arguments, position, binding);
-                (root == blocks.rank).then_some(blocks.ranks)?
+                (root == place.rank).then_some(place.ranks)?
             }
         };
-        let message = self.datatypes.message(source.data, binding, arguments);
+        let message = self.datatypes.message(data, binding, arguments);
         let message = message.times(blocks);
         let reach = self.datatypes.reach(message);
         let span = match binding.has_descriptors() {
@@ -60,11 +65,19 @@ impl Session {
     }
 }
 
-fn is_c(binding: Binding) -> bool {
-    !binding.is_fortran()
-}
-
-/// MPI_IN_PLACE of C: 1 in Open MPI and in the ABI of MPI 5.0, -1 in MPICH (their mpi.h).
-fn is_in_place(buffer: usize) -> bool {
-    matches!(buffer, 1 | usize::MAX)
+/// The arguments of the call's message, which always mean something, where `data` has the same count and datatype.
+fn same_as_received(slot: &Slot, arguments: Arguments, data: Data) -> Option<Data> {
+    let Role::Collective {
+        message: Some(message),
+        ..
+    } = slot.call.role
+    else {
+        return None;
+    };
+    let integer = |position| messages::integer(arguments, position, slot.binding);
+    let same = |a, b| integer(a) == integer(b);
+    (same(data.count, message.count) && same(data.datatype, message.datatype)).then_some(Data {
+        buffer: data.buffer,
+        ..message
+    })
 }

@@ -188,6 +188,40 @@ impl Library {
         (rank.max(0) as u32, size.max(1) as u32)
     }
 
+    /// Whether a word for a buffer is MPI_IN_PLACE; `None` where that cannot be told.
+    pub fn is_in_place(&self, word: usize, binding: Binding) -> Option<bool> {
+        if binding.has_descriptors() {
+            return None;
+        }
+        if !binding.is_fortran() {
+            // Open MPI's and MPICH's mpi.h, and MPI 5.0, appendix A.
+            let constant = match self.family {
+                Family::OpenMpi | Family::Standard => 1,
+                Family::Mpich => usize::MAX,
+            };
+            return Some(word == constant);
+        }
+        // A variable of a common block, in Open MPI under the names that compilers give it (mpif-h's constants.h).
+        const NAMES: [&CStr; 4] = [
+            c"mpi_fortran_in_place_",
+            c"mpi_fortran_in_place",
+            c"mpi_fortran_in_place__",
+            c"MPI_FORTRAN_IN_PLACE",
+        ];
+        let known: Vec<usize> = match self.family {
+            Family::OpenMpi => NAMES.map(|name| resolve::variable(name) as usize).into(),
+            Family::Mpich => {
+                let variable = resolve::variable(c"MPIR_F_MPI_IN_PLACE") as *const usize;
+                // SAFETY: null, or a pointer variable of the library, which it has set by its start.
+                vec![unsafe { variable.as_ref() }.copied().unwrap_or(0)]
+            }
+            Family::Standard => Vec::new(),
+        };
+        let mut known = known.into_iter().filter(|&address| address != 0).peekable();
+        known.peek()?;
+        Some(known.any(|address| address == word))
+    }
+
     /// The place in the communicator that a word of a call stands for; `None` where it connects two groups.
     pub fn communicator(&self, word: usize, binding: Binding) -> Option<Place> {
         let [mut two_groups, mut rank, mut ranks]: [c_int; 3] = [1, 0, 0];
