@@ -1,8 +1,8 @@
 //! syscall(2), the C library's function: what a program asks for by number means what it means by name.
 //!
 //! Those that matter for promoted pages are led to the hooks that follow them: madvise, mremap, fork, and clone where it makes a
-//! process with memory and stack like fork's. Any other one is passed on by a jump, with registers and stack as they
-//! are: clone onto another stack, or vfork, could not return through a function of this library.
+//! process with memory, stack and descriptors like fork's. Any other one is passed on by a jump, with registers and stack
+//! as they are: clone onto another stack, or vfork, could not return through a function of this library.
 
 use super::{discard, fork};
 use crate::resolve;
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn syscall() {
         "je 3f",
         "cmp rdi, {clone}",
         "jne 2f",
-        "test esi, {shares_memory}",
+        "test esi, {shares}",
         "jnz 2f",
         "test rdx, rdx",
         "jz 3f",
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn syscall() {
         mremap = const libc::SYS_mremap,
         fork = const libc::SYS_fork,
         clone = const libc::SYS_clone,
-        shares_memory = const libc::CLONE_VM,
+        shares = const libc::CLONE_VM | libc::CLONE_FILES,
         next = sym NEXT,
         followed = sym followed,
     )

@@ -191,9 +191,8 @@ impl Owner {
             return;
         }
         self.reclaim(arena);
-        let areas = plain::areas(start, end);
         let (mut ticks, mut bytes) = (0, 0);
-        for area in areas {
+        for area in plain::areas(start, end) {
             let moves = clock::now();
             if let Some(moved) = self.move_in(arena, area) {
                 ticks += clock::now().wrapping_sub(moves);
