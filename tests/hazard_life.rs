@@ -202,6 +202,28 @@ fn plugins_ask_what_there_is() {
     plugins("plugin_weak.c");
 }
 
+/// MPICH 5 and Intel MPI have MPI_Abi_get_version beside handles of their own: what it answers tells the handles.
+#[test]
+fn handles_of_a_library_with_two_abis() {
+    let library = compile::plain_shared("libmpi_stand_in.c");
+    for (abi, world) in [("-1", "0x44000000"), ("1", "257")] {
+        let job = Job::alone(compile::plain("stand_in_host.c"))
+            .arg(&library)
+            .arg(world)
+            .env("STAND_IN_ABI", abi);
+        let bare = job.run();
+        bare.expect_success("the stand-in without the shim");
+        let dir = private_dir();
+        let tuned = job.tuned(dir.path()).run();
+        same(&bare, &tuned, &format!("handles of ABI {abi}"));
+        assert!(
+            tuned.stderr.contains("copytune: stand_in_host"),
+            "copytune was not on: {}",
+            tuned.stderr
+        );
+    }
+}
+
 /// A process that starts without a launcher.
 #[test]
 fn singleton() {

@@ -121,7 +121,7 @@ const EAGER: &str = "eager messages";
 
 const OPEN_MPI_4_USER: &str =
     "mpirun --mca btl_vader_single_copy_mechanism none (with pml ucx: UCX_RNDV_THRESH=inf)";
-const OPEN_MPI_USER: &str = "switching the single copy of Open MPI's smsc framework off (with pml ucx: UCX_RNDV_THRESH=inf)";
+const OPEN_MPI_USER: &str = "mpirun --mca smsc ^cma (with pml ucx: UCX_RNDV_THRESH=inf)";
 
 /// The version is the library's own text: "Open MPI v4.1.4".
 fn is_open_mpi_4(mpi: &str) -> bool {

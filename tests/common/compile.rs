@@ -56,6 +56,12 @@ pub fn plain(source: &str) -> PathBuf {
     build(source, "plain", gcc, Kind::Program)
 }
 
+/// A shared object that does not link MPI.
+pub fn plain_shared(source: &str) -> PathBuf {
+    let gcc = find_command("gcc").expect("gcc is installed");
+    build(source, "plain", gcc, Kind::Shared)
+}
+
 /// Compiles a C program or shared object that calls MPI into `output`, with a build id of its own.
 pub fn rebuilt(library: Library, source: &str, kind: Kind, build_id: &str, output: &Path) {
     let compiler = library.command("mpicc");

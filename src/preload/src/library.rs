@@ -67,21 +67,36 @@ unsafe fn function<F>(name: &CStr) -> Option<F> {
     (!found.is_null()).then(|| unsafe { core::mem::transmute_copy::<*const u8, F>(&found) })
 }
 
+/// Whether the library's handles are those of the MPI 5.0 ABI. The function alone does not tell: a library that has
+/// it but another ABI, as MPICH 5's usual one, answers -1 (MPI 5.0, section 20.2).
+fn has_standard_abi() -> bool {
+    type Ask = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+    let (mut major, mut minor): (c_int, c_int) = (-1, -1);
+    // SAFETY: int MPI_Abi_get_version(int *major, int *minor), callable at any time; results go to live ints.
+    unsafe {
+        if let Some(ask) = function::<Ask>(c"PMPI_Abi_get_version") {
+            ask(&raw mut major, &raw mut minor);
+        }
+    }
+    major > 0
+}
+
 impl Library {
     /// Looks at what is loaded; `None` where it is no library that copytune knows.
     pub fn detect() -> Option<Self> {
-        let (family, world, no_datatype) = if !resolve::search(c"ompi_mpi_init").is_null() {
+        let has = |name| !resolve::search(name).is_null();
+        let (family, world, no_datatype) = if has_standard_abi() {
+            // MPI 5.0, section 20.1 and appendix A: MPI_COMM_WORLD and MPI_DATATYPE_NULL.
+            (Family::Standard, 257, 512)
+        } else if has(c"ompi_mpi_init") {
             (
                 Family::OpenMpi,
                 resolve::variable(c"ompi_mpi_comm_world") as usize,
                 resolve::variable(c"ompi_mpi_datatype_null") as usize,
             )
-        } else if !resolve::search(c"MPII_Version_device").is_null() {
-            // MPICH's mpi.h: MPI_COMM_WORLD and MPI_DATATYPE_NULL.
+        } else if has(c"MPIR_Dup_fn") || has(c"MPII_Version_device") {
+            // MPICH's mpi.h, from which the first name comes too: MPI_COMM_WORLD and MPI_DATATYPE_NULL.
             (Family::Mpich, 0x4400_0000, 0x0c00_0000)
-        } else if !resolve::search(c"MPI_Abi_get_version").is_null() {
-            // MPI 5.0, section 20.1 and appendix A: MPI_COMM_WORLD and MPI_DATATYPE_NULL.
-            (Family::Standard, 257, 512)
         } else {
             return None;
         };
