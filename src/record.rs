@@ -11,6 +11,18 @@ use crate::tuner::history::{History, Point};
 use crate::tuner::{self, Phase, Tuner};
 use hashbrown::HashMap;
 
+/// What following a call costs, in seconds (docs/results.md).
+const FOLLOWING: f64 = 50e-9;
+
+/// Whether what was adopted may be used without a look at what the program gains: a trial has confirmed it, or it gains more
+/// than following its calls costs, which both sides of the comparison paid for.
+fn pays(interval: &format::Interval) -> bool {
+    let tuner = interval.tuner.as_ref();
+    let confirmed = tuner.and_then(|tuner| tuner.get("confirmed")?.as_bool());
+    let gain = interval.gain.map_or(0.0, |gain| gain.mean) * interval.default.mean;
+    confirmed == Some(true) || gain > FOLLOWING * interval.nodes.len() as f64
+}
+
 /// What a rank's state tells an engine.
 pub fn knowledge(state: &RankState) -> Knowledge {
     let mut knowledge = Knowledge::default();
@@ -24,7 +36,7 @@ pub fn knowledge(state: &RankState) -> Knowledge {
         let Some(nodes) = nodes else {
             continue;
         };
-        if interval.adopted() {
+        if interval.adopted() && pays(interval) {
             for (&node, name) in nodes.iter().zip(&interval.chosen) {
                 if let Some(routine) = name.as_deref().and_then(routines::find) {
                     knowledge.choices.insert(node, routine);

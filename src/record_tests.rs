@@ -229,3 +229,46 @@ fn a_search_goes_on_with_its_history() {
     let anew = evaluations(&third.saved());
     assert!(sum(&anew) > 10 && sum(&anew) < sum(&after), "{anew:?}");
 }
+
+/// What a replay uses without ever looking at the program's time must gain more than the calls cost that are followed for it.
+#[test]
+fn an_adoption_that_gains_less_than_following_costs_is_used_once_it_is_confirmed() {
+    let site = |offset| Site {
+        offset,
+        call: "MPI_Send".into(),
+        bytes: 4096,
+        ..Site::default()
+    };
+    let used = |mean: f64, tuner: serde_json::Value| {
+        let name = routines::catalogue()[1].name.to_owned();
+        let interval = format::Interval {
+            nodes: vec![0, 1],
+            phase: format::Phase::Adopted,
+            // Of 3.2 µs: 64 ns, or 160.
+            default: Measure {
+                mean: 3.2e-6,
+                ..Measure::default()
+            },
+            gain: Some(Gain {
+                mean,
+                low: 0.006,
+                high: 0.09,
+            }),
+            chosen: vec![Some(name.clone()), Some(name)],
+            tuner: Some(tuner),
+            ..format::Interval::default()
+        };
+        let state = RankState {
+            sites: vec![site(16), site(32)],
+            intervals: vec![interval],
+            ..RankState::default()
+        };
+        knowledge(&state).choices.len()
+    };
+    let tried = |confirmed: bool| serde_json::json!({ "confirmed": confirmed });
+    assert_eq!(used(0.02, tried(false)), 0);
+    assert_eq!(used(0.02, serde_json::json!({})), 0);
+    assert_eq!(used(0.02, tried(true)), 2);
+    assert_eq!(used(0.05, tried(false)), 2);
+    assert_eq!(used(f64::NAN, tried(false)), 0);
+}

@@ -14,7 +14,7 @@ use crate::state::format::Module;
 use crate::state::graph::{Ending, Graph, Node};
 use crate::state::{Key, Recording, recordings_at};
 use crate::tuner::random::Random;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
@@ -98,9 +98,9 @@ const FAMILIES: [Family; 5] = [
 ];
 
 /// One graph's times, in seconds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Row {
-    family: &'static str,
+    family: String,
     nodes: usize,
     edges: usize,
     loops: usize,
@@ -132,9 +132,10 @@ fn run(setting: &Setting) -> Result<Findings, String> {
         let mut rows = Vec::new();
         for nodes in SIZES {
             progress.step(&format!("{}: {nodes} nodes", family.name));
-            let row = measure(setting, family, nodes)?;
+            let step = format!("{} {nodes}", family.name);
+            let row = (setting.kept).step(&step, || measure(setting, family, nodes))?;
             table.row([
-                row.family.to_owned(),
+                row.family.clone(),
                 row.nodes.to_string(),
                 row.edges.to_string(),
                 row.loops.to_string(),
@@ -217,7 +218,7 @@ fn measure(setting: &Setting, family: &Family, nodes: NodeId) -> Result<Row, Str
         ));
     }
     Ok(Row {
-        family: family.name,
+        family: family.name.to_owned(),
         nodes: nodes as usize,
         edges,
         loops,

@@ -48,7 +48,7 @@ impl Path {
 }
 
 /// A line of the program: medians of its rounds, in seconds.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Line {
     bytes: u64,
     /// Of the buffers from the start of a page.
@@ -104,12 +104,16 @@ fn run(setting: &Setting) -> Result<Findings, String> {
             progress.step(&format!("{title}: run {} of {runs}", number + 1));
             let paths = order(number, PATHS.len()).into_iter();
             for path in paths.filter(|&path| PATHS[path].is_of(library.family)) {
-                let output = job(PATHS[path]).run(&setting.scratch)?;
-                if PATHS[path] == Path::Direct && !output.stderr.contains(" messages read directly")
-                {
-                    return Err(none_direct(&output.stderr));
-                }
-                add(&mut rows, path, &lines(&output.stdout)?);
+                let step = format!("{} {number} {path}", library.family.key());
+                let found: Vec<Line> = (setting.kept).step(&step, || {
+                    let output = job(PATHS[path]).run(&setting.scratch)?;
+                    let direct = output.stderr.contains(" messages read directly");
+                    match PATHS[path] == Path::Direct && !direct {
+                        true => Err(none_direct(&output.stderr)),
+                        false => lines(&output.stdout),
+                    }
+                })?;
+                add(&mut rows, path, &found);
             }
             progress.advance(1.0);
         }

@@ -24,7 +24,7 @@ use super::mpi::{Job, Library};
 use super::{Benchmark, Findings, Progress, Setting, programs};
 use plan::{ATTEMPTS, Run, Window, problem_of, runs};
 use report::report;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
@@ -36,11 +36,11 @@ pub static OVERHEAD: Benchmark = Benchmark {
 };
 
 /// The instructions per unit in one window.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Count {
-    library: &'static str,
-    run: &'static str,
-    window: &'static str,
+    library: String,
+    run: String,
+    window: String,
     units: u64,
     /// Everything, the MPI library included.
     total: f64,
@@ -62,7 +62,10 @@ fn run(setting: &Setting) -> Result<Findings, String> {
         let mut counts = Vec::new();
         for run in runs() {
             progress.step(&format!("{}: {}", library.family.title(), run.name));
-            counts.extend(measure(setting, library, &program, &run)?);
+            let step = format!("{} {}", library.family.key(), run.name);
+            let found: Vec<Count> =
+                (setting.kept).step(&step, || measure(setting, library, &program, &run))?;
+            counts.extend(found);
             progress.advance(1.0);
         }
         report(library, &counts, &mut findings);
@@ -105,12 +108,12 @@ fn measure_once(
     let key = library.family.key();
     let name = run.name.replace(' ', "-");
     let dir = setting.scratch.join(format!("{key}-{name}-{attempt}"));
-    // Replay uses what the run before it has decided.
+    // Replay uses what the run before it has decided, which may have been before an interruption.
     let (state, fresh) = match run.name {
         "tune" | "replay" => (format!("{key}-state"), run.name == "tune"),
         _ => (format!("{key}-{name}-state"), true),
     };
-    let state = setting.scratch.join(state);
+    let state = setting.kept.dir().join(state);
     if fresh && state.exists() {
         fs::remove_dir_all(&state).map_err(|error| format!("{}: {error}", state.display()))?;
     }
@@ -177,9 +180,9 @@ fn count(
         .collect();
     functions.sort_by(|a, b| b.1.total_cmp(&a.1));
     Count {
-        library: library.family.key(),
-        run: run.name,
-        window: window.name,
+        library: library.family.key().to_owned(),
+        run: run.name.to_owned(),
+        window: window.name.to_owned(),
         units,
         total: per_unit(profile.total()),
         own: functions.iter().map(|(_, own)| own).sum(),

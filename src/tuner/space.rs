@@ -219,18 +219,19 @@ impl Landscape for Synthetic {
     }
 }
 
-/// How a strategy did on a landscape: excess of the best configuration met over the optimum after each evaluation
-/// (execution of the exploration, the baseline not counted).
-pub fn convergence(
+/// Runs a tuner on a landscape: `each` sees the best configuration met after each evaluation (execution of the exploration, the
+/// baseline not counted), and after the tuner's decision what it decided for.
+pub fn search(
     landscape: &impl Landscape,
     settings: &Settings,
     evaluations: usize,
-) -> Vec<f64> {
+    mut each: impl FnMut(&[u16]),
+) {
     let mut tuner = Tuner::new(&landscape.choices(), settings);
     let mut random = Random::new(settings.seed ^ 0x5eed);
     let mut own = Vec::new();
-    let mut curve = Vec::with_capacity(evaluations);
-    while curve.len() < evaluations && !matches!(tuner.phase(), Phase::Adopted | Phase::Rejected) {
+    let mut done = 0;
+    while done < evaluations && !matches!(tuner.phase(), Phase::Adopted | Phase::Rejected) {
         let exploring = tuner.phase() != Phase::Baseline;
         own.clear();
         let cost = landscape.draw(tuner.configuration(), &mut random, &mut own);
@@ -240,10 +241,23 @@ pub fn convergence(
             own: &own,
         });
         if exploring {
-            curve.push(landscape.excess(tuner.best()));
+            each(tuner.best());
+            done += 1;
         }
     }
-    curve.resize(evaluations, landscape.excess(tuner.best()));
+    (done..evaluations).for_each(|_| each(tuner.best()));
+}
+
+/// How a strategy did on a landscape: excess of the best configuration met over the optimum after each evaluation.
+pub fn convergence(
+    landscape: &impl Landscape,
+    settings: &Settings,
+    evaluations: usize,
+) -> Vec<f64> {
+    let mut curve = Vec::with_capacity(evaluations);
+    search(landscape, settings, evaluations, |best| {
+        curve.push(landscape.excess(best));
+    });
     curve
 }
 

@@ -1,6 +1,6 @@
 //! Convergence as curves: a panel for each space and number of pairs, a line for each strategy.
 
-use super::curves::{Curve, MEDIAN};
+use super::curves::Curve;
 use super::{BLIND, Case, bound};
 use crate::plot::{Axis, Chart, Mark, Panel, Point, Reference, Scale, Series};
 use crate::tuner::strategy;
@@ -70,7 +70,7 @@ fn panel(case: &Case, seeds: u64) -> Panel {
 /// The points that a logarithmic axis can tell apart: each is at least 1 % behind the one before.
 fn line(curve: &Curve) -> Vec<Point> {
     let mut next = 1.0;
-    let medians = curve.quartiles[MEDIAN].iter().zip(1..);
+    let medians = curve.medians().iter().zip(1..);
     let points = medians.filter_map(|(&excess, at)| {
         let x = f64::from(at);
         (x >= next).then(|| {

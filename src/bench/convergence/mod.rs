@@ -2,22 +2,24 @@
 //!
 //! Tuners run with a mock clock on the solution spaces that `copytune bench space` measured, or on synthetic ones: nothing is timed, so other work
 //! on the machine does not disturb it, and the same file and seeds give the same figures everywhere. [`landscape`] gives the
-//! costs, [`curves`] runs the strategies, [`drawing`] shows them.
+//! costs, [`curves`] runs the strategies, [`cases`] on all spaces, [`certainty`] says how sure the figures are, [`tables`] and [`drawing`] show them.
 
+mod cases;
+mod certainty;
 mod curves;
 mod drawing;
 mod landscape;
+mod tables;
 
-use super::csv::Csv;
 use super::machine::Machine;
 use super::space::Measured;
-use super::table::Table;
 use super::targets::{CONVERGENCE_FOUR, CONVERGENCE_PAIR, CONVERGENCE_SPEED, Target};
-use super::{Figure, Findings, Progress, Results};
-use crate::tuner::space::{Space, Synthetic, USUAL_NOISE};
+use super::{Figure, Findings, Results};
+use crate::stats::Interval;
 use crate::tuner::strategy;
+use cases::{CHOICES, Case, default_of, on_measured, on_synthetic, share};
+use certainty::draw_again;
 use curves::Curve;
-use landscape::MeasuredSpace;
 use serde_json::json;
 
 /// The benchmark's name.
@@ -28,10 +30,6 @@ pub const ABOUT: &str =
 
 /// The yardstick.
 const BLIND: &str = "random";
-/// Of a synthetic space: choices of a variable, and the part of an execution that is not copying.
-const CHOICES: u16 = 40;
-const WORK: f64 = 0.2;
-
 /// A number of pairs of call sites, and what must be reached with it.
 struct Size {
     key: &'static str,
@@ -70,13 +68,6 @@ pub struct Request {
     pub measured: Option<Measured>,
 }
 
-/// All strategies on one space with one number of pairs.
-struct Case {
-    size: &'static Size,
-    space: String,
-    curves: Vec<Curve>,
-}
-
 /// Runs every strategy on every space.
 ///
 /// # Errors
@@ -98,22 +89,20 @@ pub fn measure(request: &Request) -> Result<Results, String> {
             format!("synthetic, {CHOICES} choices a variable, noise 5 %, a space for each seed")
         }
     };
-    let mut tables: Vec<Table> = SIZES.iter().map(|size| table(&cases, size)).collect();
-    tables.push(overall(&ranking));
     let mut notes = vec![
         format!("Spaces {place}; {} seeds.", request.seeds),
         format!(
-            "Drawn are medians of the excess of the best configuration found so far over that of the best of all; bars: quartiles of {} and {BLIND}.",
+            "Drawn are medians of the excess of the best configuration found so far over that of the best of all, at least half a percent; bars: quartiles of {} and {BLIND}.",
             strategy::default().name()
         ),
     ];
-    notes.extend(remarks(request, &ranking));
+    notes.extend(remarks(request, &cases, &ranking));
     let findings = Findings {
-        tables,
+        tables: tables::tables(&cases, &ranking),
         notes,
         figures: figures(&cases, &ranking),
         plots: drawing::panels(&cases, request.seeds),
-        csv: Some(csv(&cases)),
+        csv: Some(tables::csv(&cases)),
         data: json!({
             "spaces": place,
             "seeds": request.seeds,
@@ -122,6 +111,8 @@ pub fn measure(request: &Request) -> Result<Results, String> {
                 "pairs": case.size.pairs,
                 "budget": case.size.budget,
                 "curves": case.curves,
+                "interval": case.interval,
+                "context": case.context,
             })).collect::<Vec<_>>(),
         }),
     };
@@ -129,96 +120,10 @@ pub fn measure(request: &Request) -> Result<Results, String> {
     Ok(Results::new(NAME, request.quick, false, machine, findings))
 }
 
-fn on_measured(measured: &Measured, seeds: u64) -> Result<Vec<Case>, String> {
-    if let Some(surface) = measured.surfaces.iter().find(|surface| surface.passes == 0) {
-        return Err(format!(
-            "the measurement of {} has not begun; let `copytune bench space` go on first",
-            surface.conditions
-        ));
-    }
-    let mut progress = progress(measured.surfaces.len());
-    let mut cases = Vec::new();
-    for size in &SIZES {
-        for surface in &measured.surfaces {
-            let space = MeasuredSpace::new(surface, size.pairs);
-            let name = surface.conditions.to_string();
-            cases.push(case(size, name, seeds, |_| space.clone(), &mut progress));
-        }
-    }
-    progress.finish();
-    Ok(cases)
-}
-
-fn on_synthetic(seeds: u64) -> Vec<Case> {
-    let mut progress = progress(2);
-    let mut cases = Vec::new();
-    for size in &SIZES {
-        for with_own in [false, true] {
-            let name = if with_own {
-                "copy times known"
-            } else {
-                "interval times only"
-            };
-            let space = |seed| Synthetic {
-                space: Space::new(size.pairs, CHOICES, WORK, seed),
-                noise: USUAL_NOISE,
-                with_own,
-            };
-            cases.push(case(size, name.to_owned(), seeds, space, &mut progress));
-        }
-    }
-    progress.finish();
-    cases
-}
-
-/// Four pairs take some ten times as long as one.
-fn progress(spaces: usize) -> Progress {
-    let budget: usize = SIZES.iter().map(|size| size.budget).sum();
-    Progress::new((budget * spaces * strategy::names().count()) as f64)
-}
-
-fn case<L: crate::tuner::space::Landscape>(
-    size: &'static Size,
-    space: String,
-    seeds: u64,
-    landscape: impl Fn(u64) -> L,
-    progress: &mut Progress,
-) -> Case {
-    progress.step(&format!("{}: {space}", size.title));
-    let curves = strategy::names()
-        .filter_map(strategy::by_name)
-        .map(|strategy| {
-            // Twice the budget, to see whether what is reached is kept.
-            let curve = Curve::measure(&landscape, strategy, seeds, 2 * size.budget);
-            progress.advance(size.budget as f64);
-            curve
-        });
-    Case {
-        size,
-        curves: curves.collect(),
-        space,
-    }
-}
-
-impl Case {
-    fn curve(&self, strategy: &str) -> Option<&Curve> {
-        self.curves.iter().find(|curve| curve.strategy == strategy)
-    }
-
-    /// What blind random search reaches with the whole budget.
-    fn level(&self) -> f64 {
-        let blind = self.curve(BLIND);
-        blind.map_or(f64::NAN, |blind| blind.median_after(self.size.budget))
-    }
-
-    /// Evaluations that a strategy needs for that level, as a share of those that blind random search needs to stay
-    /// there. Who is not there at the end of the curve counts as if it were there then.
-    fn share(&self, curve: &Curve) -> f64 {
-        let needed =
-            |curve: &Curve| curve.reached(self.level()).unwrap_or(2 * self.size.budget) as f64;
-        self.curve(BLIND)
-            .map_or(f64::NAN, |blind| needed(curve) / needed(blind))
-    }
+/// Geometric mean.
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let logs: Vec<f64> = values.map(f64::ln).collect();
+    (logs.iter().sum::<f64>() / logs.len().max(1) as f64).exp()
 }
 
 /// A strategy over all spaces.
@@ -231,8 +136,7 @@ struct Standing {
 impl Standing {
     /// Geometric mean of the shares of all sizes.
     fn share(&self) -> f64 {
-        let logs = self.by_size.iter().map(|(_, share)| share.ln());
-        (logs.sum::<f64>() / self.by_size.len().max(1) as f64).exp()
+        mean(self.by_size.iter().map(|&(_, share)| share))
     }
 }
 
@@ -246,10 +150,9 @@ fn ranking(cases: &[Case]) -> Vec<Standing> {
         let excess = curves()
             .map(|(_, curve)| curve.median_after(size.budget))
             .fold(0.0, f64::max);
-        let logs = curves().map(|(case, curve)| case.share(curve).ln());
         (
             excess,
-            (logs.sum::<f64>() / curves().count().max(1) as f64).exp(),
+            mean(curves().map(|(case, curve)| case.share(curve))),
         )
     };
     let mut ranking: Vec<Standing> = strategy::names()
@@ -262,53 +165,6 @@ fn ranking(cases: &[Case]) -> Vec<Standing> {
     ranking
 }
 
-fn percent(excess: f64) -> String {
-    format!("{:.1}", 100.0 * excess)
-}
-
-/// The strategies on each space, for one size.
-fn table(cases: &[Case], size: &Size) -> Table {
-    let bound = bound(size);
-    let heads = [
-        "space and strategy".to_owned(),
-        format!("after {}", size.budget / 10),
-        format!("after {}", size.budget / 3),
-        format!("after {}", size.budget),
-        "quartiles".to_owned(),
-        format!("within {bound} % from"),
-        format!("as {BLIND} after {}", size.budget),
-        "share %".to_owned(),
-    ];
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let title = format!(
-        "{} ({} variables): excess over the optimum in %, medians over the seeds",
-        size.title,
-        2 * size.pairs
-    );
-    let mut table = Table::new(title, &heads);
-    for case in cases.iter().filter(|case| case.size.key == size.key) {
-        table.row([case.space.clone()]);
-        for curve in &case.curves {
-            let after = |evaluations| percent(curve.median_after(evaluations));
-            let [low, _, high] = &curve.quartiles;
-            let at = size.budget - 1;
-            let count =
-                |count: Option<usize>| count.map_or_else(|| "never".to_owned(), |n| n.to_string());
-            table.row([
-                format!("  {}", curve.strategy),
-                after(size.budget / 10),
-                after(size.budget / 3),
-                after(size.budget),
-                format!("{} to {}", percent(low[at]), percent(high[at])),
-                count(curve.reached(bound / 100.0)),
-                count(curve.reached(case.level())),
-                format!("{:.0}", 100.0 * case.share(curve)),
-            ]);
-        }
-    }
-    table
-}
-
 /// The bound of a size's target, in percent.
 fn bound(size: &Size) -> f64 {
     match size.target.bound {
@@ -317,30 +173,24 @@ fn bound(size: &Size) -> f64 {
     }
 }
 
-fn overall(ranking: &[Standing]) -> Table {
-    let mut heads = vec!["strategy".to_owned()];
-    for size in &SIZES {
-        heads.push(format!("{}: worst excess %", size.title));
-        heads.push(format!("{}: evaluations %", size.title));
-    }
-    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
-    let title = format!(
-        "All spaces: evaluations for what {BLIND} search reaches with the whole budget, of those that it needs (geometric means)"
-    );
-    let mut table = Table::new(title, &heads);
-    for standing in ranking {
-        let mut row = vec![standing.strategy.to_owned()];
-        for &(excess, share) in &standing.by_size {
-            row.push(percent(excess));
-            row.push(format!("{:.0}", 100.0 * share));
-        }
-        table.row(row);
-    }
-    table
-}
-
-fn remarks(request: &Request, ranking: &[Standing]) -> Vec<String> {
+fn remarks(request: &Request, cases: &[Case], ranking: &[Standing]) -> Vec<String> {
     let mut notes = Vec::new();
+    if request.measured.is_some() {
+        notes.push(
+            "Each seed searches by the executions of half of the walks; what it finds is judged by what it costs in the other half, and so is the best pair that exhaustive search of the first half names, the reference. Times are relative to the level of their walk. Raw: told and judged by all executions as they were measured; the reference, the least of all medians, is then in part luck."
+                .to_owned(),
+        );
+    }
+    for case in cases {
+        let bound = bound(case.size);
+        let blind = case.context.as_ref().map(|context| 100.0 * context.blind);
+        if let Some(blind) = blind.filter(|&blind| blind <= bound) {
+            notes.push(format!(
+                "{}, {}: half of all configurations exceed the best by no more than {blind:.1} %, so that to be within {bound} % says nothing about a strategy.",
+                case.size.title, case.space
+            ));
+        }
+    }
     if let Some(measured) = request
         .measured
         .as_ref()
@@ -363,64 +213,47 @@ fn remarks(request: &Request, ranking: &[Standing]) -> Vec<String> {
 }
 
 fn figures(cases: &[Case], ranking: &[Standing]) -> Vec<Figure> {
-    let figure = |target, of, value: f64| Figure {
-        target,
-        of,
-        value: 100.0 * value,
-        interval: None,
+    let percent = |interval: Interval| Interval {
+        estimate: 100.0 * interval.estimate,
+        low: 100.0 * interval.low,
+        high: 100.0 * interval.high,
     };
     let mut figures = Vec::new();
     for case in cases {
-        if let Some(curve) = case.curve(strategy::default().name()) {
-            let excess = curve.median_after(case.size.budget);
-            figures.push(figure(
-                case.size.target,
-                case.space.replace(", ", ".").replace(' ', "-"),
-                excess,
-            ));
+        if let Some(curve) = default_of(&case.curves) {
+            figures.push(Figure {
+                target: case.size.target,
+                of: case.space.replace(", ", ".").replace(' ', "-"),
+                value: 100.0 * curve.median_after(case.size.budget),
+                interval: case.interval.map(percent),
+            });
         }
     }
     if let Some(best) = ranking.first() {
-        for (size, (_, share)) in SIZES.iter().zip(&best.by_size) {
-            figures.push(figure(
-                &CONVERGENCE_SPEED,
-                format!("{}.{}", size.key, best.strategy),
-                *share,
-            ));
+        for (size, &(_, share)) in SIZES.iter().zip(&best.by_size) {
+            figures.push(Figure {
+                target: &CONVERGENCE_SPEED,
+                of: format!("{}.{}", size.key, best.strategy),
+                value: 100.0 * share,
+                interval: speed(cases, size, best.strategy, share).map(percent),
+            });
         }
     }
     figures
 }
 
-/// Every curve, a line for each evaluation.
-fn csv(cases: &[Case]) -> String {
-    let mut csv = Csv::new(&[
-        "space",
-        "pairs",
-        "strategy",
-        "evaluations",
-        "lower_quartile",
-        "median",
-        "upper_quartile",
-    ]);
-    let digits = |excess: &f64| format!("{excess:.5}");
-    for case in cases {
-        for curve in &case.curves {
-            let [low, median, high] = &curve.quartiles;
-            for (at, ((low, median), high)) in low.iter().zip(median).zip(high).enumerate() {
-                csv.row(&[
-                    &case.space,
-                    &case.size.pairs,
-                    &curve.strategy,
-                    &(at + 1),
-                    &digits(low),
-                    &digits(median),
-                    &digits(high),
-                ]);
-            }
-        }
-    }
-    csv.finish()
+/// The interval of a strategy's share of evaluations over the spaces, by seeds that are drawn again.
+fn speed(cases: &[Case], size: &Size, strategy: &str, estimate: f64) -> Option<Interval> {
+    let cases = cases.iter().filter(|case| case.size.key == size.key);
+    let curves: Vec<(&Curve, &Curve)> = cases
+        .filter_map(|case| Some((case.curve(strategy)?, case.curve(BLIND)?)))
+        .collect();
+    certainty::interval(estimate, |random| {
+        mean(curves.iter().map(|(ours, blind)| {
+            let seeds = draw_again(ours.found.len(), random);
+            share(size, &ours.medians_of(&seeds), &blind.medians_of(&seeds))
+        }))
+    })
 }
 
 #[cfg(test)]

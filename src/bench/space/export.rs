@@ -2,6 +2,7 @@
 
 use super::file::Measured;
 use super::surface::Surface;
+use super::times::Times;
 use crate::bench::table::Table;
 use crate::stats::Interval;
 use std::fmt::Write as _;
@@ -48,12 +49,12 @@ fn bests(surfaces: &[Surface]) -> Table {
         ],
     );
     for surface in surfaces {
-        let medians = surface.medians();
+        let times = Times::levelled(surface);
+        let medians = times.medians();
         let least = medians.iter().copied().fold(f64::INFINITY, f64::min);
         let near = medians.iter().filter(|&&cost| cost <= 1.05 * least).count();
-        let gain =
-            |pair: Option<usize>| percent(pair.and_then(|pair| surface.gain(pair, DEFAULTS)));
-        let (best, symmetric) = (surface.best_pair(), surface.best_symmetric());
+        let gain = |pair: Option<usize>| percent(pair.and_then(|pair| times.gain(pair, DEFAULTS)));
+        let (best, symmetric) = (times.best_pair(), times.best_symmetric());
         let names = |pair: Option<usize>| pair.map_or(("-", "-"), |pair| surface.names(pair));
         let (send, receive) = names(best);
         let [best_gain, best_interval] = gain(best);
@@ -68,7 +69,7 @@ fn bests(surfaces: &[Surface]) -> Table {
             same_gain,
             same_interval,
             format!("{:.1} %", 100.0 * near as f64 / medians.len().max(1) as f64),
-            format!("{:.0} %", 100.0 * surface.additivity()),
+            format!("{:.0} %", 100.0 * times.additivity()),
         ]);
     }
     table
@@ -86,8 +87,9 @@ fn moves(surfaces: &[Surface]) -> Table {
             "moved",
         ],
     );
-    for from in surfaces {
-        for to in surfaces {
+    let times: Vec<Times> = surfaces.iter().map(Times::levelled).collect();
+    for (from, foreign) in surfaces.iter().zip(&times) {
+        for (to, own) in surfaces.iter().zip(&times) {
             let (a, b) = (&from.conditions, &to.conditions);
             let differences = u8::from(a.bytes != b.bytes)
                 + u8::from(a.strided != b.strided)
@@ -95,10 +97,10 @@ fn moves(surfaces: &[Surface]) -> Table {
             if differences != 1 {
                 continue;
             }
-            let (Some(foreign), Some(own)) = (from.best_pair(), to.best_pair()) else {
+            let (Some(moved), Some(stayed)) = (foreign.best_pair(), own.best_pair()) else {
                 continue;
             };
-            let loss = to.gain(foreign, own).map(|gain| Interval {
+            let loss = own.gain(moved, stayed).map(|gain| Interval {
                 estimate: -gain.estimate,
                 low: -gain.high,
                 high: -gain.low,
@@ -120,18 +122,22 @@ fn moves(surfaces: &[Surface]) -> Table {
     table
 }
 
-/// Every pair of every surface: the median of all repetitions, the quartiles' place taken by the least.
+/// Every pair of every surface: the median of all repetitions beside the levels of their walks, as they were measured, and the
+/// least.
 pub fn to_csv(measured: &Measured) -> String {
-    let mut text =
-        String::from("bytes,strided,touched,send,receive,median_ns,least_ns,repetitions\n");
+    let mut text = String::from(
+        "bytes,strided,touched,send,receive,levelled_ns,median_ns,least_ns,repetitions\n",
+    );
     for surface in &measured.surfaces {
         let conditions = surface.conditions;
-        for (pair, median) in surface.medians().into_iter().enumerate() {
+        let (levelled, raw) = (Times::levelled(surface), Times::raw(surface));
+        let medians = levelled.medians().into_iter().zip(raw.medians());
+        for (pair, (levelled, median)) in medians.enumerate() {
             let (send, receive) = surface.names(pair);
             let times = &surface.nanoseconds[pair];
             let _ = writeln!(
                 text,
-                "{},{},{},{send},{receive},{median:.0},{},{}",
+                "{},{},{},{send},{receive},{levelled:.0},{median:.0},{},{}",
                 conditions.bytes,
                 conditions.strided,
                 conditions.touched,
@@ -190,6 +196,9 @@ mod tests {
     fn every_pair_has_a_line() {
         let csv = to_csv(&measured());
         assert_eq!(csv.lines().count(), 1 + 2 * 9);
-        assert!(csv.contains("\n65536,false,true,a,b,801,800,8\n"), "{csv}");
+        assert!(
+            csv.contains("\n65536,false,true,a,b,801,801,800,8\n"),
+            "{csv}"
+        );
     }
 }

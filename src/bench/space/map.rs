@@ -2,6 +2,7 @@
 
 use super::file::Measured;
 use super::surface::Surface;
+use super::times::Times;
 use crate::plot::{Map, Panel};
 
 /// Up to so many routines each has its name beside the map, else each kind.
@@ -14,7 +15,8 @@ pub fn panels(measured: &Measured) -> Vec<Panel> {
 
 fn panel(surface: &Surface) -> Panel {
     let n = surface.choices().max(1);
-    let medians = surface.medians();
+    let times = Times::levelled(surface);
+    let medians = times.medians();
     let least = medians.iter().copied().fold(f64::INFINITY, f64::min);
     let caption = format!(
         "{}: best {:.2} µs, default {:.2} µs, medians of {} executions",
@@ -25,8 +27,8 @@ fn panel(surface: &Surface) -> Panel {
     );
     let marks = [
         (Some(0), "default at both ends"),
-        (surface.best_symmetric(), "best symmetric"),
-        (surface.best_pair(), "best pair"),
+        (times.best_symmetric(), "best symmetric"),
+        (times.best_pair(), "best pair"),
     ];
     let marks = marks.into_iter().filter_map(|(pair, name)| {
         let pair = pair?;

@@ -2,16 +2,19 @@
 //!
 //! Two processes send a message there and back in a loop, with copies in user space; what each pair of routines, one for
 //! the sending end and one for the receiving, costs under some conditions is a *surface*. [`plan`] says what is measured,
-//! [`super::walk`] measures, [`surface`] says what it amounts to, [`file`] keeps it, [`export`] and [`map`] show it.
+//! [`super::walk`] measures, [`surface`] holds it, [`times`] says what it amounts to, [`file`] keeps it, [`export`] and
+//! [`map`] show it.
 
 mod export;
 mod file;
 mod map;
 pub mod plan;
 mod surface;
+mod times;
 
 pub use file::Measured;
 pub use surface::{Conditions, Surface};
+pub use times::{Times, sums_of_ends};
 
 use super::machine::Machine;
 use super::messages::Messages;

@@ -114,8 +114,8 @@ pub fn choose(bench: &mut Bench, plan: &Plan, bytes: u64) -> Result<Chosen, Stri
         let best = among
             .filter(|((send, receive), _)| !symmetric || send == receive)
             .min_by(|a, b| a.1.total_cmp(b.1));
-        let ((send, receive), &seconds) = best.ok_or("no pair of routines was measured")?;
-        Ok::<_, String>((((*send).to_owned(), (*receive).to_owned()), seconds))
+        let ((send, receive), &cost) = best.ok_or("no pair of routines was measured")?;
+        Ok::<_, String>((((*send).to_owned(), (*receive).to_owned()), cost))
     };
     let (pair, least) = best(false)?;
     Ok(Chosen {
@@ -126,7 +126,8 @@ pub fn choose(bench: &mut Bench, plan: &Plan, bytes: u64) -> Result<Chosen, Stri
     })
 }
 
-/// All times of each pair, in some walks.
+/// All times of each pair in some walks, relative to the median of their walk: in one process everything may be slower than in
+/// another.
 fn walk(
     bench: &mut Bench,
     bytes: u64,
@@ -153,8 +154,9 @@ fn walk(
         let found: Vec<Vec<f64>> = bench.setting.kept.step(&name, || {
             walker.walk(bench.messages, bytes, pairs, EXECUTIONS[kind], seed)
         })?;
+        let level = middle(&found.concat());
         for (times, found) in times.iter_mut().zip(found) {
-            times.extend(found);
+            times.extend(found.into_iter().map(|time| time / level));
         }
     }
     Ok(times)

@@ -69,7 +69,8 @@ fn chart() -> Chart {
 /// A line for each way of copying but the first ones. Points of neighbouring lines stand a little aside, so that their
 /// whiskers can be told apart.
 fn series(times: &Times, skipped: usize, point: impl Fn(&Arm, usize) -> Point) -> Vec<Series> {
-    const ASIDE: f64 = 1.03;
+    const ASIDE: f64 = 1.04;
+    let middle = (skipped + times.arms.len() - 1) as f64 / 2.0;
     let arms = times.arms.iter().enumerate().skip(skipped);
     let lines = arms.map(|(tone, arm)| Series {
         name: arm.name.to_owned(),
@@ -79,7 +80,7 @@ fn series(times: &Times, skipped: usize, point: impl Fn(&Arm, usize) -> Point) -
             .map(|place| {
                 let point = point(arm, place);
                 let aside = if point.interval.is_some() {
-                    ASIDE.powi(tone as i32 - 2)
+                    ASIDE.powf(tone as f64 - middle)
                 } else {
                     1.0
                 };

@@ -20,7 +20,7 @@ pub struct Args {
     /// Twenty seeds
     #[arg(long)]
     quick: bool,
-    /// Runs of each strategy on each space [default: 100, quick: 20]
+    /// Runs of each strategy on each space [default: 400, quick: 20]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: Option<u64>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ impl Args {
             None => None,
         };
         self.outputs.check_writable()?;
-        let usual = if self.quick { 20 } else { 100 };
+        let usual = if self.quick { 20 } else { 400 };
         let results = measure(&Request {
             seeds: self.seeds.unwrap_or(usual),
             quick: self.quick,
