@@ -111,7 +111,7 @@ impl Dynamic {
             // SAFETY: DT_NULL has not come yet, so there is another entry.
             entry = unsafe { entry.add(1) };
         }
-        if symbols == 0 || strings == 0 || hashes == 0 {
+        if symbols == 0 || strings == 0 {
             return None;
         }
         let size = size_of::<libc::Elf64_Rela>();
@@ -132,8 +132,11 @@ impl Dynamic {
         })
     }
 
-    /// The entry of a symbol that the module defines, hidden or not (see [`defined`](Self::defined)).
+    /// The entry of a symbol that the module defines, whether it has an address or not. `None` too where the module has no such table of hashes.
     pub fn entry(&self, name: Name<'_>) -> Option<*const Elf64_Sym> {
+        if self.hashes.is_null() {
+            return None;
+        }
         // SAFETY: the table begins with four words: buckets, first symbol, words of the filter, shift.
         let [buckets, first, words, shift] = unsafe { *self.hashes.cast::<[u32; 4]>() };
         if buckets == 0 || words == 0 {
