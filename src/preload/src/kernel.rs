@@ -153,6 +153,11 @@ fn note(session: &mut Session, owner: Owner, notice: impl FnOnce(&mut Node)) {
     }
 }
 
+/// Both calls as they are without the hooks.
+pub fn calls() -> Option<(Kernel, Kernel)> {
+    next(&NEXT_READ, c"process_vm_readv").zip(next(&NEXT_WRITE, c"process_vm_writev"))
+}
+
 fn next(slot: &AtomicPtr<u8>, name: &CStr) -> Option<Kernel> {
     let mut next = slot.load(Ordering::Acquire);
     if next.is_null() {

@@ -5,9 +5,12 @@
 //! mapped; and it can be opened through /proc/PID/fd by those alone who may trace the process (proc_pid_fd(5)).
 
 use super::mappings::File;
+use super::offer::Offer;
+use super::reader::Kernel;
 use super::{PAGE, edges};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use libc::{iovec, pid_t};
 use std::sync::OnceLock;
 
 /// The name of the memfd, as its link in /proc/PID/fd ends.
@@ -45,7 +48,11 @@ pub struct Words {
     pub mebibyte: AtomicU64,
     /// Bytes that a forked child has made its own; all bits set when it has finished.
     pub forked: AtomicU64,
+    /// Not 0: the owner may take part in copies that are offered to it.
+    pub helps: AtomicU64,
     requests: [Request; REQUESTS],
+    /// What a receiver offers the owner to take part in.
+    pub offer: Offer,
 }
 
 const _: () = assert!(size_of::<Words>() <= PAGE);
@@ -108,6 +115,25 @@ pub struct Arena {
 
 static OWN: OnceLock<Arena> = OnceLock::new();
 static COOKIE: AtomicU64 = AtomicU64::new(0);
+
+/// This process's cookie, and where it lies: no other process has it there.
+pub fn cookie() -> (u64, u64) {
+    (COOKIE.load(Ordering::Relaxed), COOKIE.as_ptr() as u64)
+}
+
+/// Whether the process that the kernel copy reaches by this id has the cookie at that address, and lets it be read.
+pub fn has_cookie(process: pid_t, cookie: u64, address: u64, kernel: Kernel) -> bool {
+    let mut found = 0u64;
+    let piece = |address: *mut c_void| iovec {
+        iov_base: address,
+        iov_len: size_of::<u64>(),
+    };
+    let local = piece((&raw mut found).cast());
+    let remote = piece(address as *mut c_void);
+    // SAFETY: process_vm_readv(2) into a live variable of that size.
+    let read = unsafe { kernel(process, &raw const local, 1, &raw const remote, 1, 0) };
+    read == size_of::<u64>() as isize && found != 0 && found == cookie
+}
 
 /// This process's arena, if it has one.
 #[inline]

@@ -1,11 +1,12 @@
-//! Leads the calls of madvise, mremap and syscall of all loaded modules to the hooks in `discard` and `numbered`, once something is promoted.
+//! Leads the calls of madvise, mremap and syscall of all loaded modules to the hooks in `discard` and `numbered`, and those of
+//! the libraries' progress functions to the hooks in `helping`, once something is promoted.
 //!
 //! Exporting the symbols would be simpler, but UCX patches the code of whichever function it finds under the first two names
 //! (ucm's "bistro" mode), and must find the C library's, whose inner calls it follows for its registration cache. So the
 //! modules' relocated slots are set instead (System V ABI, chapter 5, "Global Offset Table"), and without direct
 //! copies nothing is touched.
 
-use super::{discard, numbered};
+use super::{discard, helping, numbered};
 use crate::dynamic::Dynamic;
 use crate::modules;
 use core::ops::ControlFlow;
@@ -39,12 +40,19 @@ pub fn set() {
 
 fn lead(module: &Dynamic) {
     for binding in module.bindings() {
+        let progress = helping::hook(binding.name.to_bytes());
         let hook = match binding.name.to_bytes() {
             b"madvise" => discard::madvise as *const (),
             b"mremap" => discard::mremap as *const (),
             b"syscall" => numbered::syscall as *const (),
-            _ => continue,
+            _ => match progress {
+                Some(hook) => hook,
+                None => continue,
+            },
         };
         binding.bind(hook as usize);
+        if progress.is_some() {
+            helping::is_called();
+        }
     }
 }

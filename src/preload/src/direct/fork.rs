@@ -97,7 +97,7 @@ extern "C" fn parent() {
 }
 
 extern "C" fn child() {
-    super::stop();
+    super::stop_in_child();
     if promotion::may_hold(0, usize::MAX) && !make_private(0, usize::MAX) {
         // Without memory for the copies, fork would have failed too.
         crate::log::error(format_args!(

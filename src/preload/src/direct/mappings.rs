@@ -48,6 +48,7 @@ impl Mapping {
 /// The mappings of one process.
 #[derive(Debug)]
 pub struct Mappings {
+    process: pid_t,
     descriptor: c_int,
 }
 
@@ -106,7 +107,10 @@ impl Mappings {
         // SAFETY: open(2) of a terminated path.
         let descriptor =
             unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        (descriptor >= 0).then_some(Self { descriptor })
+        (descriptor >= 0).then_some(Self {
+            process,
+            descriptor,
+        })
     }
 
     /// Whether the kernel can be asked for one address at a time: about 0.3 µs, against 10 to 50 for reading all.
@@ -122,6 +126,16 @@ impl Mappings {
     /// Whether the process still has the address space that this was opened for.
     pub fn are_there(&self) -> bool {
         matches!(self.from(0), Ok(Some(_)))
+    }
+
+    /// Whether no thread of the process runs in that address space any more, nor ever will. What only cannot be known is no
+    /// proof.
+    pub fn are_gone(&self) -> bool {
+        // SAFETY: kill(2) without a signal takes numbers; errno is the calling thread's own.
+        unsafe {
+            (libc::kill(self.process, 0) != 0 && *libc::__errno_location() == libc::ESRCH)
+                || (self.ask(0).is_err() && *libc::__errno_location() == libc::ESRCH)
+        }
     }
 
     /// The first mapping that ends after `address`; `Ok(None)`: there is none; an error: the process is gone, or

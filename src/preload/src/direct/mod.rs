@@ -9,6 +9,7 @@
 //! | edges | the sender shows what lies beside whole pages |
 //! | plain, room | which memory may be moved, and whether there is any for it |
 //! | peer, reader | the receiver: which reads recur, and the copy |
+//! | sharing, helping, offer | both copy a long message: the receiver's part, the sender's, their agreement |
 //! | fork, discard, numbered, bindings | what the program must not notice: fork, madvise, mremap |
 
 mod arena;
@@ -16,13 +17,16 @@ mod bindings;
 mod discard;
 mod edges;
 mod fork;
+mod helping;
 mod mappings;
 mod numbered;
+mod offer;
 mod peer;
 mod plain;
 mod promotion;
 mod reader;
 mod room;
+mod sharing;
 
 pub use edges::Slot;
 pub use promotion::{has_edges, has_requests, is_asked, sending};
@@ -30,7 +34,7 @@ pub use reader::{Kernel, Outcome, Read, Reader};
 
 use crate::log::{self, Level};
 use copytune_core::options::Direct;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::Mutex;
 
 /// Bytes of a page (x86-64).
@@ -41,8 +45,11 @@ static ON: AtomicBool = AtomicBool::new(false);
 static FORCED: AtomicBool = AtomicBool::new(false);
 /// Whether sites may get routines that they have not yet.
 static EXPLORES: AtomicBool = AtomicBool::new(false);
-/// Test only: the receiver believes the first answer for ever, and what a slot shows is never hidden.
+/// Test only: the receiver believes the first answer for ever and does not wait for a late sender, and what a slot shows is
+/// never hidden.
 static CREDULOUS: AtomicBool = AtomicBool::new(false);
+/// Test only: microseconds by which each chunk of a shared copy is late, on both sides.
+static LATE: AtomicU32 = AtomicU32::new(0);
 
 /// Why this process takes no part in direct copies, for the report.
 static REASON: Mutex<String> = Mutex::new(String::new());
@@ -99,31 +106,56 @@ pub fn start(direct: Direct, explores: bool) {
         std::env::var_os("COPYTUNE_TEST_STALE").is_some(),
         Ordering::Relaxed,
     );
+    let late = std::env::var("COPYTUNE_TEST_LATE").ok();
+    let late = late.and_then(|late| late.parse().ok()).unwrap_or(0);
+    LATE.store(late, Ordering::Relaxed);
     discard::find_next();
     numbered::find_next();
     match arena::create().and_then(|()| fork::follow()) {
-        Ok(()) => ON.store(true, Ordering::SeqCst),
+        Ok(()) => {
+            helping::find_next();
+            ON.store(true, Ordering::SeqCst);
+        }
         Err(reason) => explain(reason),
+    }
+}
+
+/// Test only, see `LATE`.
+fn be_late() {
+    let late = LATE.load(Ordering::Relaxed);
+    if late > 0 {
+        // SAFETY: usleep(3) takes a number.
+        unsafe { libc::usleep(late) };
     }
 }
 
 /// No message is read directly any more. What was promoted stays, and stays safe.
 pub fn stop() {
+    if ON.swap(false, Ordering::SeqCst) {
+        helping::stop();
+    }
+}
+
+/// The same in a forked child, which sees its parent's arena.
+fn stop_in_child() {
     ON.store(false, Ordering::SeqCst);
 }
 
 /// Reads that were made directly, and their bytes.
 static READS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
+/// Of those, what the senders copied.
+static SHARED: AtomicU64 = AtomicU64::new(0);
 
 /// Counts a direct read. Threads may lose each other's counts, which serve the log alone.
 #[inline]
-fn count(bytes: usize) {
-    READS.store(READS.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    BYTES.store(
-        BYTES.load(Ordering::Relaxed) + bytes as u64,
-        Ordering::Relaxed,
-    );
+fn count(bytes: usize, shared: usize) {
+    for (count, more) in [(&READS, 1), (&BYTES, bytes), (&SHARED, shared)] {
+        count.store(
+            count.load(Ordering::Relaxed) + more as u64,
+            Ordering::Relaxed,
+        );
+    }
 }
 
 /// Says at level debug what there was.
@@ -133,7 +165,10 @@ pub fn tell() {
         let bytes = BYTES.load(Ordering::Relaxed);
         log::say(
             Level::Debug,
-            format_args!("{reads} messages read directly, {bytes} bytes"),
+            format_args!(
+                "{reads} messages read directly, {bytes} bytes, {} of them copied by the senders",
+                SHARED.load(Ordering::Relaxed)
+            ),
         );
     }
 }

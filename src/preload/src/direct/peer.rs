@@ -6,7 +6,7 @@ use super::edges;
 use super::mappings::{File, Mappings};
 use super::reader::Kernel;
 use core::ffi::c_void;
-use libc::{iovec, pid_t};
+use libc::pid_t;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 
@@ -108,20 +108,12 @@ impl Peer {
     /// Whether the process that the kernel copy reaches by this id has the arena's cookie in its own memory, and lets it be read.
     fn is_owner(&self, kernel: Kernel) -> bool {
         use core::sync::atomic::Ordering::Relaxed;
-        let mut found = 0u64;
-        let local = iovec {
-            iov_base: (&raw mut found).cast(),
-            iov_len: size_of::<u64>(),
-        };
-        let remote = iovec {
-            iov_base: self.words().cookie_address.load(Relaxed) as *mut c_void,
-            iov_len: size_of::<u64>(),
-        };
-        // SAFETY: process_vm_readv(2) into a live variable of that size.
-        let read = unsafe { kernel(self.process, &raw const local, 1, &raw const remote, 1, 0) };
-        read == size_of::<u64>() as isize
-            && found != 0
-            && found == self.words().cookie.load(Relaxed)
+        let words = self.words();
+        let (cookie, address) = (
+            words.cookie.load(Relaxed),
+            words.cookie_address.load(Relaxed),
+        );
+        arena::has_cookie(self.process, cookie, address, kernel)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::mappings::Mapping;
 use super::peer::Peer;
+use super::sharing::{Part, Sharing};
 use super::{CREDULOUS, PAGE};
 use crate::clock;
 use copytune_core::repayment::{Account, Buffer, CREDIT, Hurry, KernelCopy};
@@ -40,6 +41,7 @@ struct Known {
     process: pid_t,
     reads: u32,
     peer: Option<Peer>,
+    sharing: Sharing,
 }
 
 /// A range of a process that was read.
@@ -110,8 +112,10 @@ impl Reader {
             return false;
         };
         let Some(Known {
-            peer: Some(peer), ..
-        }) = self.peers.get(index)
+            peer: Some(peer),
+            sharing,
+            ..
+        }) = self.peers.get_mut(index)
         else {
             return false;
         };
@@ -123,7 +127,7 @@ impl Reader {
             return range.direct;
         }
         // SAFETY: as the caller promises.
-        let done = unsafe { copy(peer, range, read, kernel, routine) };
+        let done = unsafe { copy(peer, sharing, range, read, kernel, routine) };
         if range.generation != generation {
             range.generation = generation;
             range.edge = slot_of(peer, read);
@@ -134,6 +138,7 @@ impl Reader {
                     process: read.process,
                     reads: 0,
                     peer: None,
+                    sharing: Sharing::default(),
                 };
             }
             return false;
@@ -159,6 +164,7 @@ impl Reader {
                     process: read.process,
                     reads: 0,
                     peer: None,
+                    sharing: Sharing::default(),
                 });
                 self.peers.len() - 1
             }
@@ -279,6 +285,7 @@ struct Piece {
 #[inline]
 unsafe fn copy(
     peer: &Peer,
+    sharing: &mut Sharing,
     range: &mut Range,
     read: &Read,
     kernel: Kernel,
@@ -339,12 +346,21 @@ unsafe fn copy(
             unsafe { edges(read, head, tail, kernel)? };
         }
     }
+    let mut shared = 0;
     for piece in pieces.iter().take(count) {
+        let part = Part {
+            from: piece.from,
+            source: read.source + piece.at,
+            // SAFETY: inside the target.
+            target: unsafe { read.target.add(piece.at) },
+            bytes: piece.bytes,
+        };
         // SAFETY: the piece lies in the peer's mapping (Peer::at) and in the target, which is memory of this process
-        // and so apart from that mapping; the routine runs on this CPU (Routine::function).
-        unsafe { routine(read.target.add(piece.at), piece.from, piece.bytes) };
+        // and so apart from that mapping; the routine runs on this CPU (Routine::function). The peer has the piece at
+        // `source`, as the kernel has just answered, inside an operation that does not end before this read does.
+        shared += unsafe { sharing.copy(peer, part, routine) };
     }
-    super::count(read.bytes);
+    super::count(read.bytes, shared);
     Some(())
 }
 
