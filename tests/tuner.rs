@@ -6,6 +6,7 @@ use copytune_core::tuner::guard::Finding;
 use copytune_core::tuner::random::Random;
 use copytune_core::tuner::space::{Noise, Space, Synthetic, USUAL_NOISE, convergence, run};
 use copytune_core::tuner::{Phase, Sample, Saved, SavedError, Settings, Tuner, strategy};
+use proptest::prelude::*;
 
 const ENOUGH: u32 = 200_000;
 
@@ -511,4 +512,41 @@ fn what_was_not_compared_took_no_executions() {
         }
     }
     assert!(untested > 10, "{untested} of 20");
+}
+
+proptest! {
+    /// Whether the choices are made all at once or each at its call, whether a variable has one at all, and whenever its
+    /// copies run: the searches are the same.
+    #[test]
+    fn choices_made_one_by_one_are_the_same(seed: u64, calls in prop::collection::vec(0u8..=255, 40..400)) {
+        const CHOICES: [u16; 4] = [12, 1, 5, 30];
+        let mut at_once = Tuner::new(&CHOICES, &settings(seed));
+        let mut one_by_one = Tuner::new(&CHOICES, &settings(seed));
+        for call in calls {
+            let configuration = at_once.configuration().to_vec();
+            let called = |variable: usize| call >> variable & 1 == 1;
+            let early = |variable: usize| call >> (4 + variable) & 1 == 1;
+            let own: Vec<f64> = configuration
+                .iter()
+                .enumerate()
+                .map(|(variable, &choice)| if called(variable) { 10.0 + f64::from(choice) } else { 0.0 })
+                .collect();
+            let cost = 50.0 + own.iter().sum::<f64>();
+            let mut left = own.clone();
+            for variable in (0..CHOICES.len()).filter(|&variable| called(variable)) {
+                while one_by_one
+                    .choose(variable, |before| if early(before) { std::mem::take(&mut left[before]) } else { 0.0 })
+                    .is_some()
+                {}
+                prop_assert_eq!(one_by_one.configuration()[variable], configuration[variable]);
+            }
+            let class = 0;
+            one_by_one.conclude(class, cost, |variable| left[variable]);
+            at_once.observe(Sample { class, cost, own: &own });
+            prop_assert_eq!(one_by_one.phase(), at_once.phase());
+            prop_assert_eq!(one_by_one.best(), at_once.best());
+        }
+        while one_by_one.choose(CHOICES.len(), |_| 0.0).is_some() {}
+        prop_assert_eq!(one_by_one.save(), at_once.save());
+    }
 }

@@ -109,15 +109,6 @@ impl Profile {
         self.own.values().sum()
     }
 
-    /// How often functions whose names begin so were called.
-    pub fn calls_of(&self, name: &str) -> u64 {
-        let edges = self.calls.iter();
-        edges
-            .filter(|edge| edge.to.name.starts_with(name))
-            .map(|edge| edge.count)
-            .sum()
-    }
-
     /// The instructions of `object` as the sum over its functions: those of each function itself, and those of the
     /// other objects' functions that it calls. What `skip` names counts neither by itself nor by what it calls.
     pub fn of_object(&self, object: &Path, skip: impl Fn(&str) -> Skip) -> BTreeMap<String, u64> {

@@ -13,7 +13,7 @@ impl Engine {
         }
         if self.config.mode == Mode::Record {
             self.tracker.record(node);
-            if self.tracker.calls() >= self.watch.due() {
+            if self.tracker.calls() >= self.tracker.alarm() {
                 self.look_closer();
             }
         } else {

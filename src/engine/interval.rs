@@ -2,11 +2,11 @@
 
 use super::node::usable;
 use super::{Config, Node};
-use crate::flow::NodeId;
+use crate::flow::{IntervalId, NodeId};
 use crate::routines::{CopyFn, Features, RoutineId};
 use crate::stats::Moments;
 use crate::tuner::again::Choices;
-use crate::tuner::{Phase, Sample, Settings, Tuner};
+use crate::tuner::{Phase, Settings, Tuner};
 
 /// Executions with the default that are watched before the variables are chosen: where do the copies run, and how
 /// much of the interval are they? The first is not counted (cold caches, first-touch page faults).
@@ -53,6 +53,15 @@ impl Variable {
             (node.choice, node.routine) = used;
         }
     }
+}
+
+/// The time of a variable's own copies in the present execution.
+#[inline(always)]
+fn own_of(variables: &[Variable], variable: usize, nodes: &mut [Node]) -> f64 {
+    let node = variables
+        .get(variable)
+        .and_then(|variable| nodes.get_mut(variable.node as usize));
+    node.map_or(0.0, Node::take_own)
 }
 
 /// How far an interval has come.
@@ -109,12 +118,13 @@ pub struct Interval {
     unread: bool,
     /// Executions that might have been timed while there was no tuner.
     seen: u64,
-    own: Vec<f64>,
+    id: IntervalId,
 }
 
 impl Interval {
-    pub(super) fn new(stage: Stage) -> Self {
+    pub(super) fn new(id: IntervalId, stage: Stage) -> Self {
         Self {
+            id,
             stage,
             variables: Vec::new(),
             tuner: None,
@@ -126,7 +136,6 @@ impl Interval {
             untimed: 0,
             unread: false,
             seen: 0,
-            own: Vec::new(),
         }
     }
 
@@ -137,7 +146,6 @@ impl Interval {
     }
 
     fn take(&mut self, variables: Vec<Variable>, tuner: Tuner) {
-        self.own = vec![0.0; variables.len()];
         self.variables = variables;
         self.tuner = Some(tuner);
     }
@@ -209,8 +217,8 @@ impl Interval {
             self.forget_own(nodes);
         }
         self.unread = true;
-        if self.stage == Stage::Tuning
-            && let Some(tuner) = &mut self.tuner
+        if let Some(tuner) = &mut self.tuner
+            && self.stage == Stage::Tuning
         {
             if tuner.is_undecided() {
                 return Timing::Decision;
@@ -277,21 +285,48 @@ impl Interval {
         };
         self.times.push(ticks);
         self.unread = false;
-        for (own, variable) in self.own.iter_mut().zip(&self.variables) {
-            if let Some(node) = nodes.get_mut(variable.node as usize) {
-                *own = std::mem::take(&mut node.own) as i64 as f64;
-            }
+        let variables = &self.variables;
+        let changed = tuner.conclude(class, ticks, |variable| own_of(variables, variable, nodes));
+        if tuner.has_chosen() {
+            self.apply(nodes);
         }
-        let changed = tuner.observe(Sample {
-            class,
-            cost: ticks,
-            own: &self.own,
-        });
-        self.apply(nodes);
         if changed {
             self.new_phase(nodes);
         }
         changed
+    }
+
+    /// A variable's node is called while the interval explores: its choice, and those of the variables before it that had
+    /// no call, are made now if they are not yet.
+    #[inline(always)]
+    pub(super) fn choose(&mut self, variable: u32, nodes: &mut [Node]) {
+        let variable = variable as usize;
+        // Mostly there is one to make.
+        if self.choose_one(variable, nodes) < variable {
+            self.choose_others(variable, nodes);
+        }
+    }
+
+    #[inline(never)]
+    fn choose_others(&mut self, variable: usize, nodes: &mut [Node]) {
+        while self.choose_one(variable, nodes) < variable {}
+    }
+
+    /// Makes the next choice, if it is none behind that of `variable`. Which it is, or `variable`.
+    #[inline(always)]
+    fn choose_one(&mut self, variable: usize, nodes: &mut [Node]) -> usize {
+        let Some(tuner) = &mut self.tuner else {
+            return variable;
+        };
+        let variables = &self.variables;
+        let own = |variable: usize| own_of(variables, variable, nodes);
+        let Some((made, choice)) = tuner.choose(variable, own) else {
+            return variable;
+        };
+        if let Some(variable) = variables.get(made) {
+            variable.choose(choice, nodes);
+        }
+        made
     }
 
     /// What was adopted is taken back.
@@ -323,15 +358,13 @@ impl Interval {
             let Some(node) = nodes.get_mut(member as usize) else {
                 continue;
             };
-            if exploring
-                && self
-                    .variables
-                    .iter()
-                    .any(|variable| variable.node == member)
-            {
-                node.hold(true);
-            } else {
-                node.release();
+            let mut variables = self.variables.iter();
+            match variables.position(|variable| variable.node == member) {
+                Some(variable) if exploring => {
+                    node.hold(true);
+                    node.explorer = (self.id, variable as u32);
+                }
+                _ => node.release(),
             }
         }
     }

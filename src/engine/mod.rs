@@ -16,7 +16,7 @@ pub use node::{Node, NodeInfo};
 use rest::Rest;
 use trial::Trial;
 
-use crate::flow::{IntervalId, NodeId, OUTSIDE, OVERFLOW, Tracker, Turn};
+use crate::flow::{IntervalId, NodeId, OUTSIDE, OVERFLOW, Tracker};
 use crate::forcing::Forcing;
 use crate::recording::Recordings;
 use crate::routines::{self, DEFAULT, Features, Routine, RoutineId};
@@ -155,13 +155,17 @@ pub struct Engine {
 impl Engine {
     /// An engine that has seen nothing, with what earlier runs know.
     pub fn new(config: Config, knowledge: Knowledge) -> Self {
+        let mut tracker = Tracker::new();
+        if config.mode == Mode::Record {
+            tracker.set_alarm(recorded::FIRST_CHECKPOINT);
+        }
         Self {
-            tracker: Tracker::new(),
+            tracker,
             nodes: Vec::new(),
             numbers: HashMap::new(),
             intervals: Vec::new(),
             live: Vec::new(),
-            watch: Watch::new(config.mode),
+            watch: Watch::default(),
             trial: Trial::new(config.tuner.seed),
             detects: !matches!(config.mode, Mode::Record | Mode::Forced),
             config,
@@ -217,7 +221,7 @@ impl Engine {
     #[inline(always)]
     fn pass_quietly(&mut self, node: NodeId) -> Option<()> {
         // Where routines are forced the tracker follows nothing, and so foresees nothing.
-        let eventful = self.rest.is_ending() || self.tracker.calls() + 1 >= self.watch.due();
+        let eventful = self.rest.is_ending();
         let state = self.nodes.get_mut(node as usize)?;
         if eventful || state.matters() {
             return None;
@@ -249,31 +253,63 @@ impl Engine {
         }
         let turn = self.tracker.advance(node);
         if turn.is_any() {
-            self.turn(turn, weight, clock);
+            let (ended, started) = (turn.ended, turn.started);
+            self.turn(ended, turn.class, started, node, turn.changed, clock);
+            if turn.alarm {
+                self.look_closer();
+            }
+            if started != OUTSIDE {
+                return self.news;
+            }
         }
-        if self.tracker.calls() >= self.watch.due() {
-            self.look_closer();
+        if let Some(state) = self.nodes.get(node as usize)
+            && state.explorer.0 != OUTSIDE
+        {
+            self.go_on(state.explorer);
         }
         self.news
     }
 
-    /// An execution ends, or one begins, or the partition has changed.
+    /// A call of a variable of an interval that explores, in the course of an execution.
     #[inline(never)]
-    fn turn(&mut self, turn: Turn, weight: u64, clock: &mut impl Clock) {
+    fn go_on(&mut self, (interval, variable): (IntervalId, u32)) {
+        if let Some(interval) = self.intervals.get_mut(interval as usize) {
+            interval.choose(variable, &mut self.nodes);
+        }
+    }
+
+    /// An execution ends, or one begins, or the partition has changed: what a turn of the flow tells, in registers.
+    #[inline(never)]
+    fn turn(
+        &mut self,
+        ended: IntervalId,
+        class: u32,
+        started: IntervalId,
+        node: NodeId,
+        changed: bool,
+        clock: &mut impl Clock,
+    ) {
         if let Some(start) = self.started.take()
-            && turn.ended != OUTSIDE
+            && ended != OUTSIDE
         {
             let elapsed = clock.now().wrapping_sub(start);
             let elapsed = elapsed.saturating_sub(self.config.clock_cost);
-            self.evaluate(turn.ended, turn.class, elapsed);
+            self.evaluate(ended, class, elapsed);
         }
-        if turn.changed {
+        let weight = self.rest.weight();
+        if changed {
             self.rest.disturb();
             self.repartition();
         }
-        if let Some(interval) = self.intervals.get_mut(turn.started as usize)
+        if let Some(interval) = self.intervals.get_mut(started as usize)
             && interval.begins(weight)
         {
+            if let Some(state) = self.nodes.get(node as usize)
+                && state.explorer.0 == started
+            {
+                let variable = state.explorer.1;
+                interval.choose(variable, &mut self.nodes);
+            }
             match interval.timing(&mut self.nodes) {
                 Timing::Nothing => return,
                 Timing::Report => {}
@@ -395,21 +431,41 @@ impl Engine {
 
     #[inline(always)]
     fn evaluate(&mut self, id: IntervalId, class: u32, ticks: u64) {
-        let known = self.intervals.get(id as usize);
-        let known = known.and_then(|interval| interval.classes.get(class as usize).copied());
-        let Some(class) = known.or_else(|| self.new_class(id, class)) else {
-            return;
-        };
         let Some(interval) = self.intervals.get_mut(id as usize) else {
             return;
         };
         // As i64 one instruction converts it; no execution takes longer.
         let ticks = ticks as i64 as f64;
+        match interval.classes.get(class as usize) {
+            Some(&class) if interval.stage == Stage::Tuning => {
+                if interval.tune(class, ticks, &mut self.nodes) {
+                    self.tell_phase(id);
+                }
+            }
+            _ => self.evaluate_otherwise(id, class, ticks),
+        }
+    }
+
+    /// The interval's tuner has come to a new phase.
+    #[cold]
+    fn tell_phase(&mut self, id: IntervalId) {
+        self.new_phase = Some(id);
+        self.news = true;
+    }
+
+    /// An execution of a class that is new, or with no tuner to learn from it.
+    #[cold]
+    fn evaluate_otherwise(&mut self, id: IntervalId, class: u32, ticks: f64) {
+        let Some(class) = self.class_of(id, class) else {
+            return;
+        };
+        let Some(interval) = self.intervals.get_mut(id as usize) else {
+            return;
+        };
         if interval.stage != Stage::Tuning {
             self.evaluate_untuned(id, ticks);
         } else if interval.tune(class, ticks, &mut self.nodes) {
-            self.new_phase = Some(id);
-            self.news = true;
+            self.tell_phase(id);
         }
     }
 
@@ -425,10 +481,13 @@ impl Engine {
     }
 
     /// The class of an execution as a number that means the same in every run; `None` where it is comparable with no other.
-    #[cold]
-    fn new_class(&mut self, id: IntervalId, class: u32) -> Option<u32> {
+    fn class_of(&mut self, id: IntervalId, class: u32) -> Option<u32> {
         if class == OVERFLOW {
             return None;
+        }
+        let known = self.intervals.get(id as usize)?.classes.get(class as usize);
+        if let Some(&known) = known {
+            return Some(known);
         }
         let classes = self.tracker.classes(id).iter();
         let identities: Vec<u32> = classes

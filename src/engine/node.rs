@@ -1,5 +1,6 @@
 //! One node's part in tuning and in the reports.
 
+use crate::flow::{IntervalId, OUTSIDE};
 use crate::forcing::Forcing;
 use crate::routines::{self, CopyFn, DEFAULT, Features, RoutineId};
 
@@ -35,6 +36,8 @@ pub struct Node {
     pub timed: bool,
     /// `routine` as it is named in reports.
     pub choice: RoutineId,
+    /// The interval that explores it, or [`OUTSIDE`], and which of its variables it is.
+    pub(super) explorer: (IntervalId, u32),
     /// Executions; those seen between rests stand for the ones that were not seen ([`super::rest`]).
     pub calls: u64,
     /// Bytes of its messages while it was observed: the base of the shares of the next two.
@@ -77,6 +80,7 @@ impl Node {
             observe: info.tunable && info.bytes > 0,
             timed: false,
             choice: DEFAULT,
+            explorer: (OUTSIDE, 0),
             calls: 0,
             observed_bytes: 0,
             user_bytes: 0,
@@ -123,6 +127,13 @@ impl Node {
     /// Uses `choice` from now on, or the default where this CPU cannot run it.
     pub(super) fn choose(&mut self, choice: RoutineId, features: Features) {
         (self.choice, self.routine) = usable(choice, features);
+    }
+
+    /// The time of its copies so far in the interval's present execution, which is nobody else's then.
+    #[inline(always)]
+    pub(super) fn take_own(&mut self) -> f64 {
+        // As i64 one instruction converts it.
+        std::mem::take(&mut self.own) as i64 as f64
     }
 
     /// Counts one copy of a part of its messages by a hooked copy function; `ticks` is 0 where it was not timed.
@@ -181,5 +192,6 @@ impl Node {
         self.observe_until = OBSERVED_CALLS;
         self.observe &= self.calls < OBSERVED_CALLS;
         self.timed = false;
+        self.explorer.0 = OUTSIDE;
     }
 }

@@ -19,11 +19,12 @@ impl Engine {
         self.live.extend_from_slice(self.tracker.live());
         let new = self.intervals.len() as IntervalId..self.tracker.intervals() as IntervalId;
         for id in new {
-            let mut interval = Interval::new(match self.config.mode {
+            let stage = match self.config.mode {
                 Mode::Profile => Stage::Profiled,
                 Mode::Replay => Stage::Replayed,
                 Mode::Tune | Mode::Forced | Mode::Record => Stage::Watching,
-            });
+            };
+            let mut interval = Interval::new(id, stage);
             let tunes = self.config.mode == Mode::Tune && !self.tracker.retired(id);
             if let (true, Some((variables, tuner))) = (tunes, self.recall(id)) {
                 interval.resume(variables, tuner);

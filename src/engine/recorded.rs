@@ -12,7 +12,7 @@ const FIRST_LOOK: u64 = 256;
 const MISFIT_SHARE: u64 = 4;
 
 /// Calls before the first checkpoint of a recording.
-const FIRST_CHECKPOINT: u64 = 16;
+pub(super) const FIRST_CHECKPOINT: u64 = 16;
 
 /// Calls that pay for one node or edge in a checkpoint. Writing one takes about as long as recording five calls.
 const CALLS_PER_UNIT: u64 = 64;
@@ -20,30 +20,11 @@ const CALLS_PER_UNIT: u64 = 64;
 /// Units that a checkpoint costs however small it is: files are made and renamed.
 const LEAST_UNITS: u64 = 256;
 
-/// When the graph is looked at next, and what was seen last time.
-#[derive(Debug)]
+/// What was seen when a recording was saved last.
+#[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// Number of calls; `u64::MAX` for never.
-    due: u64,
     /// Calls and edges at the latest checkpoint.
     saved: (u64, usize),
-}
-
-impl Watch {
-    #[inline]
-    pub(super) fn due(&self) -> u64 {
-        self.due
-    }
-
-    pub(super) fn new(mode: Mode) -> Self {
-        Self {
-            due: match mode {
-                Mode::Record => FIRST_CHECKPOINT,
-                _ => u64::MAX,
-            },
-            saved: (0, 0),
-        }
-    }
 }
 
 impl Engine {
@@ -64,7 +45,7 @@ impl Engine {
             self.add_node(*info);
         }
         self.tracker.restart(recorded.graph.clone());
-        self.watch.due = FIRST_LOOK;
+        self.tracker.set_alarm(FIRST_LOOK);
         self.repartition();
         Some(recorded)
     }
@@ -88,11 +69,11 @@ impl Engine {
 
     fn doubt(&mut self, calls: u64) -> Option<Notice> {
         let misfits = self.tracker.misfits();
-        self.watch.due = calls.saturating_mul(2);
+        self.tracker.set_alarm(calls.saturating_mul(2));
         if misfits.saturating_mul(MISFIT_SHARE) <= calls {
             return None;
         }
-        self.watch.due = u64::MAX;
+        self.tracker.set_alarm(u64::MAX);
         self.give_up();
         Some(Notice::Misfit { calls, misfits })
     }
@@ -103,7 +84,7 @@ impl Engine {
         let graph = self.tracker.graph();
         let edges = graph.edges().len();
         let units = LEAST_UNITS + (graph.nodes() + edges) as u64;
-        self.watch.due = calls + units * CALLS_PER_UNIT;
+        self.tracker.set_alarm(calls + units * CALLS_PER_UNIT);
         let (before, edges_before) = self.watch.saved;
         if edges == edges_before && calls < before * 2 {
             return None;

@@ -41,6 +41,8 @@ pub(crate) struct Turn {
     pub(crate) started: IntervalId,
     /// As in [`Event`].
     pub(crate) changed: bool,
+    /// As many calls as [`Tracker::set_alarm`](super::Tracker::set_alarm) was told.
+    pub(crate) alarm: bool,
 }
 
 impl Turn {
@@ -50,12 +52,13 @@ impl Turn {
         class: 0,
         started: OUTSIDE,
         changed: false,
+        alarm: false,
     };
 
-    /// Whether anything ends, starts or changes.
+    /// Whether there is anything in it.
     #[inline(always)]
     pub(crate) fn is_any(self) -> bool {
-        self.ended & self.started != OUTSIDE || self.changed
+        self.ended & self.started != OUTSIDE || self.changed | self.alarm
     }
 
     /// As an event: `stop` is the node that was called.

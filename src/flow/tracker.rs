@@ -44,6 +44,10 @@ pub struct Tracker {
     calls: u64,
     /// Number of calls at which the graph is analysed next; `u64::MAX` while no analysis could say anything new.
     due: u64,
+    /// Number of calls from which on each is [`Turn::alarm`].
+    alarm: u64,
+    /// The lesser of the two, which each call is compared with.
+    bound: u64,
     /// Units saved up for analyses, at the time of `credit_at` calls; negative if the last one took more than expected.
     credit: i64,
     credit_at: u64,
@@ -75,6 +79,8 @@ impl Tracker {
             names: Vec::new(),
             calls: 0,
             due: u64::MAX,
+            alarm: u64::MAX,
+            bound: u64::MAX,
             credit: ANALYSIS_BURST,
             credit_at: 0,
             analyses: 0,
@@ -102,9 +108,28 @@ impl Tracker {
             given_dropped: graph.dropped(),
             graph,
             names: std::mem::take(&mut self.names),
+            alarm: self.alarm,
+            bound: self.alarm,
             ..Self::new()
         };
         self.analyse();
+    }
+
+    /// From so many calls on each is to be [`Turn::alarm`].
+    pub(crate) fn set_alarm(&mut self, calls: u64) {
+        self.alarm = calls;
+        self.bound = self.due.min(calls);
+    }
+
+    /// The number of calls that [`Self::set_alarm`] was told.
+    #[inline]
+    pub(crate) fn alarm(&self) -> u64 {
+        self.alarm
+    }
+
+    fn set_due(&mut self, calls: u64) {
+        self.due = calls;
+        self.bound = calls.min(self.alarm);
     }
 
     /// Names a node before its first call. [`Class::path`] is made of names, so it is the same in every run
@@ -133,7 +158,7 @@ impl Tracker {
     #[inline(always)]
     pub(crate) fn advance(&mut self, node: NodeId) -> Turn {
         self.calls += 1;
-        if self.calls < self.due && self.graph.traverse_latest(self.previous, node) {
+        if self.calls < self.bound && self.graph.traverse_latest(self.previous, node) {
             self.previous = node;
             return self.follow(node);
         }
@@ -143,12 +168,14 @@ impl Tracker {
             class,
             started,
             changed,
+            alarm,
         } = self.advance_otherwise(node);
         Turn {
             ended,
             class,
             started,
             changed,
+            alarm,
         }
     }
 
@@ -156,7 +183,7 @@ impl Tracker {
     /// the effect of [`Self::step`] and costs less. `None`, and no effect, for any other call.
     #[inline(always)]
     pub fn foresee(&mut self, node: NodeId) -> Option<Foreseen<'_>> {
-        if self.calls + 1 >= self.due {
+        if self.calls + 1 >= self.bound {
             return None;
         }
         let edge = self.graph.latest_mut(self.previous, node)?;
@@ -184,23 +211,29 @@ impl Tracker {
         Some(foreseen)
     }
 
-    /// [`Self::advance`] along another edge than the latest one out of the previous node, or with an analysis due.
+    /// [`Self::advance`] along another edge than the latest one out of the previous node, or with an analysis or an
+    /// alarm due.
     #[inline(never)]
     fn advance_otherwise(&mut self, node: NodeId) -> Turn {
+        let alarm = self.calls >= self.alarm;
         if node as usize >= MAX_NODES {
             self.graph.drop_call();
             self.reset_position();
-            return Turn::NONE;
+            return Turn {
+                alarm,
+                ..Turn::NONE
+            };
         }
         if self.traverse(node) == Traversal::NewEdge {
-            self.due = self.due.min(self.calls);
+            self.set_due(self.due.min(self.calls));
         }
         self.previous = node;
-        if self.calls >= self.due {
+        let turn = if self.calls >= self.due {
             self.advance_with_analysis(node)
         } else {
             self.follow(node)
-        }
+        };
+        Turn { alarm, ..turn }
     }
 
     /// The thread called `node`, and nothing but the flowgraph is to be recorded: no loops, no intervals.
@@ -259,6 +292,7 @@ impl Tracker {
             class,
             started: place.interval,
             changed: false,
+            alarm: false,
         }
     }
 
@@ -424,14 +458,14 @@ impl Tracker {
         self.credit = self.credit.saturating_add_unsigned(paid).min(most);
         self.credit_at = self.calls;
         if cost > self.credit && self.calls > 0 {
-            self.due = self.calls + self.credit.abs_diff(cost) * CALLS_PER_UNIT;
+            self.set_due(self.calls + self.credit.abs_diff(cost) * CALLS_PER_UNIT);
             return false;
         }
         self.analyse_now()
     }
 
     fn analyse_now(&mut self) -> bool {
-        self.due = u64::MAX;
+        self.set_due(u64::MAX);
         if self.intervals.len() >= MAX_INTERVALS {
             return false;
         }
@@ -441,7 +475,7 @@ impl Tracker {
         self.presumed = loops.presumed();
         if !self.presumed.is_empty() {
             // The most likely target of an irreducible loop changes with the counts alone.
-            self.due = self.calls.saturating_mul(2).max(REFRESH_CALLS);
+            self.set_due(self.calls.saturating_mul(2).max(REFRESH_CALLS));
         }
         self.adopt(pieces(&loops))
     }

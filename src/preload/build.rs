@@ -1,7 +1,8 @@
 //! Generates one exported symbol per spelling of each call in the table (src/calls.rs).
 //!
-//! rustc hides what assembly files define, so each symbol is a naked function; it hands its slot's address and the
-//! offset of the thread's words to the wrapper for what its arguments leave on the stack.
+//! rustc hides what assembly files define, so each symbol is a naked function. While the thread rests it leads on to the
+//! next implementation; else it hands its slot's address and the offset of the thread's words to the wrapper for what
+//! its arguments leave on the stack.
 
 #[path = "../calls.rs"]
 #[allow(dead_code)]
@@ -24,14 +25,21 @@ fn main() {
         for (name, binding) in call.spellings() {
             let arity = call.arguments(binding);
             greatest = greatest.max(arity);
-            writeln!(slots, "Slot::new(c\"{name}\", {id}, Binding::{binding:?}),").unwrap();
+            let stacked = arity.saturating_sub(IN_REGISTERS);
+            writeln!(
+                slots,
+                "Slot::new(c\"{name}\", {id}, Binding::{binding:?}, wrap_{stacked}),"
+            )
+            .unwrap();
+            // One call less to rest; the wrapper makes good for it where none was left, which the carry tells.
             writeln!(
                 code,
                 "#[unsafe(naked)] #[unsafe(no_mangle)] unsafe extern \"C\" fn {name}() {{\
                  naked_asm!(\"lea r11, [rip + {{slots}} + {count} * {{size}}]\", \
-                 \"mov r10, qword ptr [rip + copytune_tls@GOTTPOFF]\", \"jmp {{wrapper}}\", \
-                 slots = sym SLOTS, size = const size_of::<Slot>(), wrapper = sym wrap_{}) }}",
-                arity.saturating_sub(IN_REGISTERS)
+                 \"mov r10, qword ptr [rip + copytune_tls@GOTTPOFF]\", \
+                 \"sub qword ptr fs:[r10 + {{rest}}], 1\", \"jb {{wrapper}}\", \"jmp qword ptr [r11 + {{resting}}]\", \
+                 slots = sym SLOTS, size = const size_of::<Slot>(), rest = const tls::REST, \
+                 resting = const Slot::RESTING, wrapper = sym wrap_{stacked}) }}"
             )
             .unwrap();
             if is_recent(call, binding) {

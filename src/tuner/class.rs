@@ -158,16 +158,24 @@ impl Classes {
     /// known; `None` beyond the limit.
     #[inline]
     pub fn count(&mut self, id: u32) -> Option<(usize, f64)> {
-        let at = match self.slots.get(self.last) {
-            Some(class) if class.id == id => self.last,
-            _ => self.find(id)?,
-        };
+        if let Some(class) = self.slots.get_mut(self.last)
+            && class.id == id
+        {
+            class.executions += 1;
+            return Some((self.last, class.baseline));
+        }
+        self.count_other(id)
+    }
+
+    /// The same for another class than the one met last.
+    #[cold]
+    fn count_other(&mut self, id: u32) -> Option<(usize, f64)> {
+        let at = self.find(id)?;
         let class = self.slots.get_mut(at)?;
         class.executions += 1;
         Some((at, class.baseline))
     }
 
-    #[cold]
     fn find(&mut self, id: u32) -> Option<usize> {
         self.last = match self.entries().iter().position(|class| class.id == id) {
             Some(at) => at,

@@ -42,6 +42,36 @@ impl Configuration {
         }
     }
 
+    /// The choice of one of its variables, for the hot path: [`Self::deref`] has more to ask.
+    #[inline(always)]
+    pub fn choice(&self, variable: usize) -> u16 {
+        if self.variables > INLINE {
+            return self.heap_choice(variable);
+        }
+        self.inline[variable % INLINE]
+    }
+
+    /// Changes the choice of one of its variables, like [`Self::choice`].
+    #[inline(always)]
+    pub fn choose(&mut self, variable: usize, choice: u16) {
+        if self.variables > INLINE {
+            return self.choose_on_heap(variable, choice);
+        }
+        self.inline[variable % INLINE] = choice;
+    }
+
+    #[cold]
+    fn heap_choice(&self, variable: usize) -> u16 {
+        self.heap.get(variable).copied().unwrap_or(0)
+    }
+
+    #[cold]
+    fn choose_on_heap(&mut self, variable: usize, choice: u16) {
+        if let Some(there) = self.heap.get_mut(variable) {
+            *there = choice;
+        }
+    }
+
     /// Becomes the default.
     pub fn reset(&mut self) {
         self.fill(0);

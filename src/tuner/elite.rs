@@ -14,6 +14,9 @@ const PREDICTION_WEIGHT: f64 = 1.5;
 /// Older executions than about this many fade, so that a configuration follows the background load.
 const MEMORY: f64 = 24.0;
 
+/// A newcomer whose estimate is more than this many deviations of one execution behind the best is not worth a place.
+const HOPELESS: f64 = 3.0;
+
 /// Ratio of two costs of one configuration below which they count as different in kind.
 const UNEQUAL: f64 = 0.85;
 
@@ -57,6 +60,15 @@ impl Elite {
     }
 }
 
+/// One of 64 bits for a configuration's identity.
+#[inline]
+fn mark(key: u64) -> u64 {
+    1 << (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
+}
+
+/// Standard error of a newcomer's estimate, as [`Elite::error`] gives it: 1 / √2.5.
+const NEWCOMERS_ERROR: f64 = 0.632_455_532_033_675_9;
+
 #[inline]
 fn estimate(executions: f64, mean: f64, prediction: f64) -> f64 {
     (executions * mean + PREDICTION_WEIGHT * prediction) / (executions + PREDICTION_WEIGHT)
@@ -70,10 +82,14 @@ pub struct Elites {
     filled: usize,
     /// Place of the least estimate.
     best: usize,
+    /// That estimate.
+    least: f64,
     /// Place to give to a newcomer: an empty one, or that with the greatest estimate, never that of the default.
     worst: usize,
     /// Identity of each, see [`Configuration::key`].
     keys: [u64; SIZE],
+    /// Has the [`mark`] of each of them, and of some that were: most newcomers are told by it at once.
+    marks: u64,
     /// [`Elite::estimate`] of each.
     estimates: [f64; SIZE],
     /// Standard error of each estimate, in deviations of one execution.
@@ -90,10 +106,12 @@ impl Elites {
             prediction: 1.0,
         };
         let mut elites = Self {
+            marks: mark(default.configuration.key()),
             keys: [default.configuration.key(); SIZE],
             pool: std::array::from_fn(|_| default.clone()),
             filled: 1,
             best: 0,
+            least: 1.0,
             worst: 1,
             estimates: [f64::INFINITY; SIZE],
             errors: [0.0; SIZE],
@@ -111,9 +129,15 @@ impl Elites {
             elites.update(index);
             elites.filled = index + 1;
         }
-        elites.best = elites.find_best();
+        elites.find_best();
         elites.worst = elites.find_worst();
+        elites.forget_strangers();
         elites
+    }
+
+    /// Only those in the pool keep a mark.
+    pub fn forget_strangers(&mut self) {
+        self.marks = self.keys.iter().fold(0, |marks, &key| marks | mark(key));
     }
 
     /// All of them, the default first.
@@ -130,7 +154,7 @@ impl Elites {
     /// Its estimated relative cost.
     #[inline]
     pub fn least(&self) -> f64 {
-        self.estimates[self.best.min(SIZE - 1)]
+        self.least
     }
 
     /// The one to be tested against the default: the best, or where that is the default, the best of the others if
@@ -149,14 +173,14 @@ impl Elites {
         self.errors[at] = elite.error();
     }
 
-    fn find_best(&self) -> usize {
+    fn find_best(&mut self) {
         let mut least = (0, f64::INFINITY);
         for (at, &estimate) in self.estimates.iter().enumerate() {
             if estimate < least.1 {
                 least = (at, estimate);
             }
         }
-        least.0
+        (self.best, self.least) = least;
     }
 
     fn find_worst(&self) -> usize {
@@ -169,33 +193,88 @@ impl Elites {
         greatest.0
     }
 
-    /// Takes in one execution. Returns the configuration's estimate and whether it has become the new best.
+    /// The place of the configuration with this key.
+    #[inline(always)]
+    fn find(&self, key: u64) -> Option<usize> {
+        if self.marks & mark(key) == 0 {
+            return None;
+        }
+        self.find_among_all(key)
+    }
+
+    #[inline(never)]
+    fn find_among_all(&self, key: u64) -> Option<usize> {
+        // An empty place has the default's key, which the first place has too.
+        self.keys.iter().position(|&other| other == key)
+    }
+
+    /// Takes in one execution; the deviation of one is given. Returns the configuration's estimate and whether it has become
+    /// the new best.
     #[inline(always)]
     pub fn record(
         &mut self,
         configuration: &Configuration,
         cost: f64,
         prediction: f64,
+        deviation: f64,
     ) -> (f64, bool) {
         let key = configuration.key();
-        // An empty place has the default's key, which the first place has too.
-        let known = self.keys.iter().position(|&other| other == key);
-        let at = known.unwrap_or(self.worst).min(SIZE - 1);
-        let newcomer = known.is_none();
-        let slot = &mut self.pool[at];
-        if newcomer {
-            let estimate = estimate(1.0, cost, prediction);
-            if self.estimates[at] <= estimate {
-                return (estimate, false);
-            }
-            self.filled = self.filled.max(at + 1);
-            self.keys[at] = key;
-            slot.configuration.assign(configuration);
-            (slot.executions, slot.mean) = (0.0, 0.0);
+        if let Some(at) = self.find(key) {
+            return self.record_known(at, cost, prediction);
         }
-        slot.record(cost, prediction);
-        let estimate = slot.estimate();
-        self.errors[at] = slot.error();
+        let estimate = estimate(1.0, cost, prediction);
+        if estimate > self.least + HOPELESS * deviation {
+            return (estimate, false);
+        }
+        self.admit(configuration, key, cost, prediction)
+    }
+
+    /// The first execution of a configuration: it takes the worst one's place if it deserves that.
+    #[inline(never)]
+    fn admit(
+        &mut self,
+        configuration: &Configuration,
+        key: u64,
+        cost: f64,
+        prediction: f64,
+    ) -> (f64, bool) {
+        let estimate = estimate(1.0, cost, prediction);
+        let at = self.worst;
+        let is_worse = self
+            .estimates
+            .get(at)
+            .is_none_or(|&worst| worst <= estimate);
+        if is_worse {
+            return (estimate, false);
+        }
+        self.keys[at] = key;
+        self.marks |= mark(key);
+        let elite = &mut self.pool[at];
+        elite.configuration.assign(configuration);
+        (elite.executions, elite.mean, elite.prediction) = (1.0, cost, prediction);
+        self.errors[at] = NEWCOMERS_ERROR;
+        self.estimates[at] = estimate;
+        if at >= self.filled {
+            self.filled = at + 1;
+        }
+        self.worst = if self.filled < SIZE {
+            self.filled
+        } else {
+            self.find_worst()
+        };
+        let new_best = at == self.best || estimate < self.least;
+        if new_best {
+            (self.best, self.least) = (at, estimate);
+        }
+        (estimate, new_best)
+    }
+
+    #[inline(never)]
+    fn record_known(&mut self, at: usize, cost: f64, prediction: f64) -> (f64, bool) {
+        let elite = &mut self.pool[at];
+        elite.record(cost, prediction);
+        let estimate = elite.estimate();
+        self.errors[at] = elite.error();
         let before = std::mem::replace(&mut self.estimates[at], estimate);
         if at == self.worst {
             self.worst = self.find_worst();
@@ -203,14 +282,15 @@ impl Elites {
             self.worst = at;
         }
         if at == self.best {
+            self.least = estimate;
             if estimate > before {
-                self.best = self.find_best();
+                self.find_best();
             }
             return (estimate, false);
         }
-        let new_best = estimate < self.estimates[self.best.min(SIZE - 1)];
+        let new_best = estimate < self.least;
         if new_best {
-            self.best = at;
+            (self.best, self.least) = (at, estimate);
         }
         (estimate, new_best)
     }
@@ -236,7 +316,7 @@ impl Elites {
             elite.executions = elite.executions.min(2.0);
         }
         (0..self.filled).for_each(|at| self.update(at));
-        self.best = self.find_best();
+        self.find_best();
         self.worst = self.find_worst();
     }
 }
@@ -249,9 +329,9 @@ mod tests {
     fn a_lucky_result_does_not_beat_a_proven_one() {
         let mut elites = Elites::new(1);
         for _ in 0..10 {
-            elites.record(&vec![1].into(), 0.90, 0.90);
+            elites.record(&vec![1].into(), 0.90, 0.90, 0.05);
         }
-        let (estimate, new_best) = elites.record(&vec![2].into(), 0.85, 1.0);
+        let (estimate, new_best) = elites.record(&vec![2].into(), 0.85, 1.0, 0.05);
         assert!(estimate > 0.9 && !new_best);
         assert_eq!(elites.best().configuration[..], [1]);
     }
@@ -261,7 +341,7 @@ mod tests {
         let mut elites = Elites::new(1);
         for choice in 1..60u16 {
             let cost = 2.0 - f64::from(choice) / 60.0;
-            elites.record(&vec![choice].into(), cost, cost);
+            elites.record(&vec![choice].into(), cost, cost, 0.05);
         }
         assert_eq!(elites.entries().len(), SIZE);
         assert_eq!(elites.entries()[0].configuration[..], [0]);

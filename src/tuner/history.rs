@@ -83,18 +83,26 @@ impl History {
         self.points.is_empty()
     }
 
-    /// Adds an evaluation of this relative cost. Whether that makes a point: [`History::keep`] is then due.
-    #[inline]
-    pub fn add(&mut self, cost: f64) -> bool {
-        self.sum += cost;
-        self.count += 1;
-        self.count >= self.stride
+    /// Adds an evaluation of this relative cost; `best` is that of the best configuration known.
+    #[inline(always)]
+    pub fn add(&mut self, cost: f64, best: f64, phase: Phase) {
+        if self.stride == 1 && self.points.len() < POINTS {
+            self.points.push(Point {
+                cost: cost as f32,
+                best: best as f32,
+                phase,
+            });
+            return;
+        }
+        self.join(cost, best, phase);
     }
 
-    /// Makes a point of the evaluations since the last one.
-    #[inline]
-    pub fn keep(&mut self, best: f64, phase: Phase) {
-        if self.points.len() >= POINTS && !self.make_room() {
+    /// The same where a point stands for more than one evaluation.
+    #[inline(never)]
+    fn join(&mut self, cost: f64, best: f64, phase: Phase) {
+        self.sum += cost;
+        self.count += 1;
+        if self.count < self.stride || self.points.len() >= POINTS && !self.make_room() {
             return;
         }
         self.points.push(Point {
@@ -133,9 +141,7 @@ mod tests {
     use super::*;
 
     fn add(history: &mut History, cost: f64) {
-        if history.add(cost) {
-            history.keep(cost, Phase::Quench);
-        }
+        history.add(cost, cost, Phase::Quench);
     }
 
     proptest::proptest! {
@@ -173,8 +179,8 @@ mod tests {
             assert_eq!(history.resume(), History::default());
         }
         let mut full = History::new(1 << 31, vec![point; POINTS]).resume();
-        full.count = full.stride;
-        full.keep(1.0, Phase::Guard);
+        full.count = full.stride - 1;
+        full.add(1.0, 1.0, Phase::Guard);
         assert_eq!(
             (full.stride(), full.points().len()),
             (1 << 31, POINTS / 2 + 1)

@@ -37,7 +37,7 @@ impl Strategy for Metropolis {
             if search.candidate.same(&search.current) {
                 search.current_cost = verdict.estimate;
             }
-        } else if accepts(worse * INVERSE_TEMPERATURE, &mut search.random) {
+        } else if accepts(worse * INVERSE_TEMPERATURE, search.draft.dice.shown()) {
             search.accept(verdict.estimate);
         }
     }

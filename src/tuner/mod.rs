@@ -16,6 +16,7 @@ pub mod adaptive;
 pub mod again;
 pub mod class;
 pub mod configuration;
+mod draft;
 pub mod drift;
 pub mod elite;
 pub mod guard;
@@ -36,6 +37,7 @@ pub mod tabu;
 use crate::tuner::again::{Again, Choices};
 use crate::tuner::class::{Class, Classes};
 use crate::tuner::configuration::Configuration;
+use crate::tuner::draft::Draft;
 use crate::tuner::drift::Drift;
 use crate::tuner::guard::{Finding, Guard, Outcome};
 use crate::tuner::history::History;
@@ -155,6 +157,8 @@ pub struct Tuner {
     ticks: u32,
     /// Executions with the default still owed to a class without baseline.
     owed: u32,
+    /// What makes a cost relative: the inverse of the default's, in the class that was evaluated last.
+    scale: f64,
 }
 
 impl Tuner {
@@ -183,15 +187,45 @@ impl Tuner {
             reguard: false,
             ticks: 0,
             owed: 0,
+            scale: 0.0,
             choices: all,
             first: first.to_vec(),
         }
     }
 
-    /// The choice of each variable for the next execution.
+    /// The choice of each variable for the next execution. After [`Tuner::conclude`] only those that were asked for by
+    /// [`Tuner::choose`] are the next execution's.
     #[inline]
     pub fn configuration(&self) -> &[u16] {
         &self.search.candidate
+    }
+
+    /// Whether all of them are made.
+    #[inline]
+    pub fn has_chosen(&self) -> bool {
+        self.search.draft.made >= self.search.draft.variables
+    }
+
+    /// Makes the choice of the next variable, unless that is one behind `variable`, which is called now. `own` takes the
+    /// cost of a variable's own copies in the present execution, 0 where there is none yet.
+    #[inline(always)]
+    pub fn choose(
+        &mut self,
+        variable: usize,
+        own: impl FnOnce(usize) -> f64,
+    ) -> Option<(usize, u16)> {
+        let Draft { made, counted, .. } = self.search.draft;
+        if made > variable {
+            return None;
+        }
+        // Mostly the copies of the call before have been made: so much less is to be counted in at the end.
+        if made == counted + 1 {
+            let own = own(counted);
+            if own > 0.0 {
+                self.search.count_next(own * self.scale);
+            }
+        }
+        self.search.choose_next()
     }
 
     /// Whether every execution counts for a decision that is still to be made.
@@ -268,40 +302,74 @@ impl Tuner {
 
     /// An execution with [`Tuner::configuration`] took this; draws the next configuration.
     /// Returns true when the phase changed. A cost outside [`COSTS`] is ignored.
-    #[inline(always)]
     pub fn observe(&mut self, sample: Sample<'_>) -> bool {
-        if !COSTS.contains(&sample.cost) {
-            return false;
+        let own = |variable: usize| sample.own.get(variable).copied().unwrap_or(0.0);
+        let changed = self.conclude(sample.class, sample.cost, own);
+        self.search.choose_rest();
+        changed
+    }
+
+    /// [`Tuner::observe`], but the choices of the next configuration may be left to [`Tuner::choose`]
+    /// ([`Tuner::has_chosen`]). `own` gives the cost of each variable's own copies, as in [`Sample`], and is asked at most once
+    /// for each.
+    #[inline(always)]
+    pub fn conclude(&mut self, class: u32, cost: f64, mut own: impl FnMut(usize) -> f64) -> bool {
+        if self.phase != Phase::Quench {
+            return self.conclude_otherwise(class, cost, own);
         }
-        if !self.started {
-            self.started = true;
-            return false;
+        // Variables that this execution did not come by.
+        self.search.choose_rest();
+        let scale = self.scale;
+        self.search.count_rest(|variable| own(variable) * scale);
+        if !self.started || !COSTS.contains(&cost) {
+            return self.ignore(cost);
         }
-        let Some((class, baseline)) = self.classes.count(sample.class) else {
+        let Some((class, baseline)) = self.classes.count(class) else {
+            return self.ignore(cost);
+        };
+        if baseline > 0.0 {
+            self.evaluate(class, baseline, cost);
+        } else {
+            self.learn_class(class, cost);
+        }
+        self.phase != Phase::Quench
+    }
+
+    /// An execution that counts for nothing.
+    #[cold]
+    fn ignore(&mut self, cost: f64) -> bool {
+        self.started |= COSTS.contains(&cost);
+        self.search.ignore();
+        false
+    }
+
+    /// An execution while nothing is explored.
+    #[inline(never)]
+    fn conclude_otherwise(&mut self, class: u32, cost: f64, own: impl FnMut(usize) -> f64) -> bool {
+        if !self.started || !COSTS.contains(&cost) {
+            return self.ignore(cost);
+        }
+        let Some((class, baseline)) = self.classes.count(class) else {
             return false;
         };
-        if self.phase == Phase::Quench && baseline > 0.0 {
-            self.observe_quench(class, baseline, sample);
-            return self.phase != Phase::Quench;
-        }
         let known = (baseline > 0.0).then_some(baseline);
         let before = self.phase;
         match self.phase {
-            Phase::Baseline => self.observe_baseline(class, sample),
-            Phase::Quench => self.learn_class(class, sample.cost),
-            Phase::Guard => self.observe_guard(class, known, sample),
-            Phase::Adopted | Phase::Rejected => self.observe_decided(known, sample),
+            Phase::Baseline => self.observe_baseline(class, cost, own),
+            Phase::Quench => {}
+            Phase::Guard => self.observe_guard(class, known, cost),
+            Phase::Adopted | Phase::Rejected => self.observe_decided(known, cost),
         }
         self.phase != before
     }
 
-    #[inline(never)]
-    fn observe_baseline(&mut self, class: usize, sample: Sample<'_>) {
-        let scale = 1.0 / sample.cost;
-        for (variable, own) in sample.own.iter().enumerate().take(self.choices.len()) {
-            self.search.model.learn_default(variable, own * scale);
+    fn observe_baseline(&mut self, class: usize, cost: f64, mut own: impl FnMut(usize) -> f64) {
+        let scale = 1.0 / cost;
+        for variable in 0..self.choices.len() {
+            let own = own(variable) * scale;
+            self.search.model.learn_default(variable, own);
         }
-        if let Some(spread) = self.classes.add_default(class, sample.cost) {
+        if let Some(spread) = self.classes.add_default(class, cost) {
             self.search.model.set_noise(spread);
         }
         if !self.classes.covered() {
@@ -318,20 +386,20 @@ impl Tuner {
     }
 
     #[inline(always)]
-    fn observe_quench(&mut self, class: usize, baseline: f64, sample: Sample<'_>) {
+    fn evaluate(&mut self, class: usize, baseline: f64, cost: f64) {
         let scale = 1.0 / baseline;
-        let own = |variable: usize| sample.own.get(variable).map_or(0.0, |own| own * scale);
+        self.scale = scale;
+        let relative = cost * scale;
+        let (cost, prediction) = self.search.evaluate(relative);
         let Search {
             model,
             elites,
             candidate,
             ..
         } = &mut self.search;
-        let (cost, prediction) = model.learn(candidate, sample.cost * scale, own);
-        let (estimate, new_best) = elites.record(candidate, cost, prediction);
-        if self.history.add(sample.cost * scale) {
-            self.history.keep(elites.least(), Phase::Quench);
-        }
+        let deviation = model.noise().sqrt();
+        let (estimate, new_best) = elites.record(candidate, cost, prediction, deviation);
+        self.history.add(relative, elites.least(), Phase::Quench);
         self.classes.consider(class, candidate, cost, model.noise());
         let verdict = Verdict { estimate, new_best };
         if self.owed == 0 && self.settings.stretch == 0 {
@@ -346,6 +414,7 @@ impl Tuner {
     /// The same where some executions are not the strategy's: defaults owed, or the other end's turn.
     #[cold]
     fn advance_by_turns(&mut self, verdict: Verdict) {
+        self.search.absorb();
         if self.owed > 0 {
             self.owed -= 1;
         } else {
@@ -381,7 +450,12 @@ impl Tuner {
             || (self.ticks / self.settings.stretch) & 1 == u32::from(self.settings.turn & 1)
     }
 
+    /// Makes a candidate, all of it at once.
     fn propose(&mut self) {
+        self.search.begin();
+        if self.scale == 0.0 {
+            self.scale = 1.0 / self.classes.mean_baseline().max(*COSTS.start());
+        }
         if self.owed > 0 {
             self.search.candidate.reset();
         } else if self.exploring() {
@@ -393,10 +467,12 @@ impl Tuner {
             } = &mut self.search;
             candidate.assign(&elites.best().configuration);
         }
+        self.search.choose_rest();
     }
 
     #[cold]
     fn decide_winner(&mut self) {
+        self.search.end();
         match self.search.elites.contender(self.search.model.noise()) {
             Some(elite) if !elite.configuration.same(&self.incumbent) => {
                 self.winner.assign(&elite.configuration);
@@ -424,22 +500,22 @@ impl Tuner {
     }
 
     #[inline(never)]
-    fn observe_guard(&mut self, class: usize, baseline: Option<f64>, sample: Sample<'_>) {
+    fn observe_guard(&mut self, class: usize, baseline: Option<f64>, cost: f64) {
         let Some(guard) = &mut self.guard else {
             self.start_guard();
             return;
         };
         let Some(baseline) = baseline else {
             if self.search.candidate.is_default() {
-                self.classes.add_default(class, sample.cost);
+                self.classes.add_default(class, cost);
             }
             return;
         };
-        if guard.winner_runs() && self.history.add(sample.cost / baseline) {
+        if guard.winner_runs() {
             let best = self.search.elites.best().estimate();
-            self.history.keep(best, Phase::Guard);
+            self.history.add(cost / baseline, best, Phase::Guard);
         }
-        let decision = guard.observe(sample.cost / baseline, sample.cost, &mut self.search.random);
+        let decision = guard.observe(cost / baseline, cost, &mut self.search.random);
         match decision {
             Some(outcome) => self.settle(outcome),
             None => self.run_guarded(),
@@ -486,11 +562,11 @@ impl Tuner {
     }
 
     #[inline(never)]
-    fn observe_decided(&mut self, baseline: Option<f64>, sample: Sample<'_>) {
+    fn observe_decided(&mut self, baseline: Option<f64>, cost: f64) {
         let Some(baseline) = baseline else {
             return;
         };
-        if self.drift.observe(sample.cost / baseline) {
+        if self.drift.observe(cost / baseline) {
             self.reopen();
         } else if self.may_improve() {
             self.search_again();

@@ -8,7 +8,8 @@
 //! Interactions between variables are no part of the model; the judge of configurations sees them
 //! ([`crate::tuner::elite`]).
 
-use super::ranking::{NOBODY, Variable};
+use super::random::Random;
+use super::ranking::{TOP, Variable};
 use serde::{Deserialize, Serialize};
 
 /// Standard deviation of an untried choice's effect.
@@ -87,11 +88,7 @@ fn greatest(a: f64, b: f64) -> f64 {
 impl Cell {
     /// Takes in the time of the choice's own copies, where the default's take `default`; 0 is unknown.
     #[inline]
-    fn learn_own(&mut self, choice: u16, own: f64, default: f64) {
-        let known = own > 0.0 && default > 0.0;
-        if choice == 0 || !known {
-            return;
-        }
+    fn learn_own(&mut self, own: f64, default: f64) {
         // A preempted copy looks many times too slow; thrice the default is bad enough to be ranked last.
         let effect = least(own, 3.0 * default) - default;
         let error = OWN_SHARE * effect.abs() + OWN_FLOOR;
@@ -101,13 +98,61 @@ impl Cell {
     }
 }
 
+impl Variable {
+    /// Learns its share of an evaluation, which it was executed in with this choice.
+    #[inline(always)]
+    pub(super) fn absorb(&mut self, choice: u16, evaluation: Evaluation) {
+        let Some(entry) = self.entries.get_mut(usize::from(choice)) else {
+            return;
+        };
+        let cell = &mut entry.cell;
+        cell.effect += cell.variance * evaluation.step;
+        cell.variance -= cell.variance * cell.variance * evaluation.certainty;
+        cell.tried = cell.tried.wrapping_add(evaluation.evaluations);
+        let (place, effect) = (entry.place, cell.effect);
+        self.rank(choice, place, effect);
+    }
+
+    /// Draws a choice that was never drawn before, and where none is left, that at a place of the order: `place` gives it
+    /// for a number of choices. Behind the ranked ones it is any, by `any` in 0..2¹⁶.
+    #[inline(always)]
+    pub(super) fn draw(&mut self, any: u16, place: impl Fn(u16) -> u16) -> u16 {
+        if let Some(untried) = self.next_untried() {
+            return untried;
+        }
+        match self.order.get(usize::from(place(self.open))) {
+            Some(&choice) if usize::from(place(self.open)) < TOP => choice,
+            _ => ((u32::from(any) * u32::from(self.open)) >> 16) as u16,
+        }
+    }
+}
+
 /// Effects and rankings of all variables.
+///
+/// An evaluation takes three parts, so that an interval of many variables need not wait for all of them at its end: each
+/// variable's choice is counted in ([`Model::count`]), the cost is taken in ([`Model::evaluate`]), and each variable learns
+/// its share of it before its next choice is drawn ([`Model::absorb`]).
 #[derive(Debug, Clone)]
 pub struct Model {
-    variables: Vec<Variable>,
+    pub(super) variables: Vec<Variable>,
     level: f64,
     level_variance: f64,
     noise: f64,
+    /// Effects and variances of the choices counted in since the latest evaluation.
+    expected: f64,
+    uncertain: f64,
+    pub(super) latest: Evaluation,
+}
+
+/// What each variable learns from an evaluation.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Evaluation {
+    /// The residual over the variance of all that it may come from.
+    step: f64,
+    /// The inverse of that variance, 0 where the residual was cut off.
+    certainty: f64,
+    /// 1; 0 where there was none.
+    evaluations: u32,
 }
 
 /// What of a [`Model`] outlives the process.
@@ -164,16 +209,19 @@ impl SavedModel {
 }
 
 impl Model {
-    /// Continues what was saved, which must be sound.
-    pub fn new(saved: SavedModel) -> Self {
+    /// Continues what was saved, which must be sound. What was never tried is to be drawn in an order of chance.
+    pub fn new(saved: SavedModel, random: &mut Random) -> Self {
         let variables = saved.cells.into_iter().zip(saved.own_default);
         Self {
             variables: variables
-                .map(|(cells, own)| Variable::new(cells, own))
+                .map(|(cells, own)| Variable::new(cells, own, random))
                 .collect(),
             level: saved.level,
             level_variance: saved.level_variance,
             noise: saved.noise,
+            expected: 0.0,
+            uncertain: 0.0,
+            latest: Evaluation::default(),
         }
     }
 
@@ -243,9 +291,10 @@ impl Model {
     /// The choice at a place, from 0, of a variable's ranking; `None` behind the few that are ranked.
     #[inline]
     pub fn ranked(&self, variable: usize, place: u16) -> Option<u16> {
-        let leaders = &self.variables.get(variable)?.leaders.choices;
-        let choice = leaders.get(usize::from(place) + 1).copied();
-        choice.filter(|&choice| choice != NOBODY)
+        let variable = self.variables.get(variable)?;
+        let place = usize::from(place);
+        let evaluated = place < TOP && variable.effects[place + 1] < f64::INFINITY;
+        evaluated.then(|| variable.order.get(place).copied())?
     }
 
     /// Predicted relative cost.
@@ -286,44 +335,38 @@ impl Model {
         }
     }
 
-    /// Draws a choice that was never drawn before, each with the same probability; `random` is uniform in 0..2¹⁶.
+    /// Draws a choice that was never drawn before, where one is left.
     #[inline]
-    pub fn draw_untried(&mut self, variable: usize, random: u16) -> Option<u16> {
-        let untried = &mut self.variables.get_mut(variable)?.untried;
-        let at = (untried.len() * usize::from(random)) >> 16;
-        let last = untried.pop()?;
-        Some(match untried.get_mut(at) {
-            Some(choice) => std::mem::replace(choice, last),
-            None => last,
-        })
+    pub fn draw_untried(&mut self, variable: usize) -> Option<u16> {
+        self.variables.get_mut(variable)?.next_untried()
     }
 
-    /// Takes in one evaluation: its relative cost, and per variable the time of its own copies relative to the
-    /// interval's default cost (`own` gives 0 where unknown). Returns the relative cost with the part that no
-    /// noise explains cut off, and the new prediction for the configuration.
+    /// Counts in the choice of one variable of the configuration that is executed, and the time of its own copies relative
+    /// to the interval's default cost, 0 where that is unknown.
     #[inline(always)]
-    pub fn learn(
-        &mut self,
-        configuration: &[u16],
-        relative: f64,
-        own: impl Fn(usize) -> f64,
-    ) -> (f64, f64) {
-        let mut predicted = self.level;
-        self.level_variance += LEVEL_DRIFT;
-        let mut spread = self.level_variance + self.noise;
-        for (index, (variable, &choice)) in self.variables.iter_mut().zip(configuration).enumerate()
-        {
-            let Some(entry) = variable.entries.get_mut(usize::from(choice)) else {
-                break;
-            };
-            if entry.cell.tried < OWN_USES {
-                entry
-                    .cell
-                    .learn_own(choice, own(index), variable.own_default);
-            }
-            predicted += entry.cell.effect;
-            spread += entry.cell.variance;
+    pub fn count(&mut self, variable: usize, choice: u16, own: f64) {
+        let Some(variable) = self.variables.get_mut(variable) else {
+            return;
+        };
+        let Some(entry) = variable.entries.get_mut(usize::from(choice)) else {
+            return;
+        };
+        let cell = &mut entry.cell;
+        if own > 0.0 && cell.tried < OWN_USES && choice > 0 && variable.own_default > 0.0 {
+            cell.learn_own(own, variable.own_default);
         }
+        self.expected += cell.effect;
+        self.uncertain += cell.variance;
+    }
+
+    /// Takes in the relative cost of the configuration whose choices were counted in since the last one. Returns it with
+    /// the part that no noise explains cut off, and the new prediction for the configuration.
+    #[inline(always)]
+    pub fn evaluate(&mut self, relative: f64) -> (f64, f64) {
+        let predicted = self.level + self.expected;
+        let level_variance = self.level_variance + LEVEL_DRIFT;
+        let spread = level_variance + self.noise + self.uncertain;
+        (self.expected, self.uncertain) = (0.0, 0.0);
         // Preemption only ever makes slower: upwards, however little is known of the choices, a single execution
         // moves them by a few percent more than noise would.
         let below = CLIP * spread.sqrt();
@@ -332,69 +375,96 @@ impl Model {
         let residual = least(greatest(excess, -below), above);
         // What was cut off says little: the next execution counts as fully as this one.
         let inverse = 1.0 / spread;
-        let certainty = if excess > above { 0.0 } else { inverse };
         let step = residual * inverse;
-        self.level += self.level_variance * step;
-        self.level_variance -= self.level_variance * self.level_variance * inverse;
-        for (variable, &choice) in self.variables.iter_mut().zip(configuration) {
-            let Some(entry) = variable.entries.get_mut(usize::from(choice)) else {
-                break;
-            };
-            let cell = &mut entry.cell;
-            cell.effect += cell.variance * step;
-            cell.variance -= cell.variance * cell.variance * certainty;
-            cell.tried = cell.tried.saturating_add(1);
-            let (place, effect) = (entry.place, cell.effect);
-            variable.rank(choice, place, effect);
-        }
+        self.latest = Evaluation {
+            step,
+            certainty: if excess > above { 0.0 } else { inverse },
+            evaluations: 1,
+        };
+        self.level += level_variance * step;
+        self.level_variance = level_variance - level_variance * level_variance * inverse;
         // Weighed by the part of the spread that is noise: while effects are unknown, a residual tells little of it.
         let part = self.noise * inverse;
-        self.noise += NOISE_GAIN * part * part * (residual * residual - spread);
-        self.noise = greatest(self.noise, NOISE_RANGE.0 * NOISE_RANGE.0);
-        self.noise = least(self.noise, NOISE_RANGE.1 * NOISE_RANGE.1);
-        // The level and the effects have moved by their share of the residual, that is by all but the noise's.
+        let noise = self.noise + NOISE_GAIN * part * part * (residual * residual - spread);
+        self.noise = least(
+            greatest(noise, NOISE_RANGE.0 * NOISE_RANGE.0),
+            NOISE_RANGE.1 * NOISE_RANGE.1,
+        );
+        // The level and the effects move by their share of the residual, that is by all but the noise's.
         (predicted + residual, predicted + residual * (1.0 - part))
+    }
+
+    /// One variable learns its share of the latest evaluation, which it was executed in with this choice.
+    pub fn absorb(&mut self, variable: usize, choice: u16) {
+        if let Some(variable) = self.variables.get_mut(variable) {
+            variable.absorb(choice, self.latest);
+        }
+    }
+
+    /// There is nothing left to learn from the latest evaluation, and nothing is counted in.
+    pub fn close(&mut self) {
+        self.latest = Evaluation::default();
+        (self.expected, self.uncertain) = (0.0, 0.0);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ranking::{NEAR, TOP};
+    use super::super::ranking::NEAR;
     use super::*;
-    use crate::tuner::random::Random;
     use proptest::prelude::*;
+
+    fn model(choices: &[u16]) -> Model {
+        Model::new(SavedModel::unknown(choices), &mut Random::new(1))
+    }
+
+    /// All of an evaluation at once.
+    fn learn(
+        model: &mut Model,
+        configuration: &[u16],
+        relative: f64,
+        own: impl Fn(usize) -> f64,
+    ) -> (f64, f64) {
+        for (variable, &choice) in configuration.iter().enumerate() {
+            model.count(variable, choice, own(variable));
+        }
+        let result = model.evaluate(relative);
+        for (variable, &choice) in configuration.iter().enumerate() {
+            model.absorb(variable, choice);
+        }
+        result
+    }
 
     proptest! {
         #[test]
         fn what_is_evaluated_takes_its_place_in_the_ranking(seed: u64, costs in prop::collection::vec(0.1f64..4.0, 1..200)) {
-            let mut model = Model::new(SavedModel::unknown(&[7, 1, 12]));
+            let mut model = model(&[7, 1, 12]);
             let mut random = Random::new(seed);
             for cost in costs {
                 let configuration = [random.below(7) as u16, 0, random.below(12) as u16];
-                let (kept, predicted) = model.learn(&configuration, cost, |v| if v == 0 { 0.1 } else { 0.0 });
+                let (kept, predicted) = learn(&mut model, &configuration, cost, |v| if v == 0 { 0.1 } else { 0.0 });
                 prop_assert!(kept.is_finite());
                 prop_assert!((predicted - model.predict(&configuration)).abs() < 1e-9);
                 for (variable, &evaluated) in model.variables.iter().zip(&configuration) {
-                    let leaders = &variable.leaders;
                     for (choice, entry) in variable.entries.iter().enumerate() {
                         let place = usize::from(entry.place);
-                        if place > 0 {
-                            prop_assert_eq!(usize::from(leaders.choices[place]), choice);
-                            prop_assert_eq!(leaders.effects[place], entry.cell.effect);
+                        prop_assert_eq!(usize::from(variable.order[place]), choice);
+                        if place < TOP && variable.effects[place + 1].is_finite() {
+                            prop_assert_eq!(variable.effects[place + 1], entry.cell.effect);
                         }
                     }
                     // What was just evaluated stands right among its neighbours.
                     let place = usize::from(variable.entries[usize::from(evaluated)].place);
-                    if place > 0 {
-                        let at = |place: usize| leaders.effects[place];
-                        prop_assert!(at(place - 1) <= at(place) + NEAR, "{leaders:?}");
-                        prop_assert!(at(place) <= at(place + 1) + NEAR, "{leaders:?}");
+                    let effects = &variable.effects;
+                    if place < TOP {
+                        prop_assert!(effects[place] <= effects[place + 1] + NEAR, "{effects:?}");
+                        prop_assert!(effects[place + 1] <= effects[place + 2] + NEAR, "{effects:?}");
                     } else {
                         let effect = variable.entries[usize::from(evaluated)].cell.effect;
-                        prop_assert!(effect >= leaders.effects[TOP], "{leaders:?}");
+                        prop_assert!(effect >= effects[TOP], "{effects:?}");
                     }
                     let known = variable.entries.iter().filter(|entry| entry.cell.tried > 0).count();
-                    let ranked = variable.entries.iter().filter(|entry| entry.place > 0).count();
+                    let ranked = effects[1..=TOP].iter().filter(|effect| effect.is_finite()).count();
                     prop_assert!(ranked >= known.min(TOP), "{ranked} {known}");
                 }
             }
@@ -406,13 +476,13 @@ mod tests {
     #[test]
     fn learns_additive_effects_from_mixed_configurations() {
         let truth = [[0.0, 0.2, -0.3, 0.1, -0.1], [0.0, -0.2, 0.3, -0.1, 0.1]];
-        let mut model = Model::new(SavedModel::unknown(&[5, 5]));
+        let mut model = model(&[5, 5]);
         let mut random = Random::new(3);
         for _ in 0..400 {
             let configuration = [random.below(5) as u16, random.below(5) as u16];
             let cost =
                 1.0 + truth[0][configuration[0] as usize] + truth[1][configuration[1] as usize];
-            model.learn(&configuration, cost, |_| 0.0);
+            learn(&mut model, &configuration, cost, |_| 0.0);
         }
         let order = |variable| {
             (0..5)
@@ -426,10 +496,8 @@ mod tests {
 
     #[test]
     fn untried_choices_come_once_each_and_never_the_default() {
-        let mut model = Model::new(SavedModel::unknown(&[6]));
-        let mut random = Random::new(9);
-        let mut drawn: Vec<u16> =
-            std::iter::from_fn(|| model.draw_untried(0, random.bits() as u16)).collect();
+        let mut model = model(&[6]);
+        let mut drawn: Vec<u16> = std::iter::from_fn(|| model.draw_untried(0)).collect();
         drawn.sort_unstable();
         assert_eq!(drawn, [1, 2, 3, 4, 5]);
     }
@@ -437,12 +505,12 @@ mod tests {
     /// One evaluation ten times too slow must not move a known choice behind a clearly worse one.
     #[test]
     fn an_outlier_does_not_decide() {
-        let mut model = Model::new(SavedModel::unknown(&[3]));
+        let mut model = model(&[3]);
         for _ in 0..10 {
-            model.learn(&[1], 0.8, |_| 0.0);
-            model.learn(&[2], 1.3, |_| 0.0);
+            learn(&mut model, &[1], 0.8, |_| 0.0);
+            learn(&mut model, &[2], 1.3, |_| 0.0);
         }
-        model.learn(&[1], 10.0, |_| 0.0);
+        learn(&mut model, &[1], 10.0, |_| 0.0);
         assert_eq!(model.ranked(0, 0), Some(1));
         assert_eq!(model.ranked(0, 2), Some(2));
     }

@@ -5,7 +5,7 @@
 //! challengers, the leaders of all rankings are tried together, and the last steps only repeat the best configurations
 //! until one of them is known to lead.
 
-use crate::tuner::random::Random;
+use crate::tuner::draft::{Draws, Plan};
 use crate::tuner::search::{Progress, Search};
 use crate::tuner::strategy::{Strategy, Verdict};
 
@@ -61,6 +61,8 @@ const LEADERS: u32 = 3;
 /// How often a search may re-anneal, and by how many steps.
 const REANNEALINGS: u32 = 2;
 const REANNEALING_STEPS: u32 = 2;
+/// Steps after which the configurations that were the best once are forgotten.
+const FORGETTING_STEPS: u32 = 4;
 /// The current configuration is significantly worse than the best at this many standard deviations.
 const SIGNIFICANT: f64 = 2.0;
 
@@ -97,93 +99,49 @@ pub(super) fn is_repeat(search: &Search) -> bool {
         || !hot && next.is_multiple_of(REPEAT_COOL)
 }
 
-/// Whether something that is `ratio` temperatures worse is accepted: with probability exp(-ratio), here as
-/// (1 - ratio/256)²⁵⁶, which needs no call and is never off by more than 0.0011.
-#[inline]
-pub(super) fn accepts(ratio: f64, random: &mut Random) -> bool {
-    let mut probability = 1.0 - ratio * (1.0 / 256.0);
-    if ratio <= 0.0 || ratio > 16.0 {
-        return ratio <= 0.0;
-    }
-    for _ in 0..8 {
-        probability *= probability;
-    }
-    random.unit() < probability
+/// Whether something that is `ratio` temperatures worse is accepted: with probability exp(-ratio), as an exponentially
+/// distributed number is greater with that probability.
+#[inline(always)]
+pub(super) fn accepts(ratio: f64, random: u64) -> bool {
+    ratio <= EXPONENTIAL[(random >> 58) as usize]
 }
 
-/// u^(1 + step) at u = i / 64, times 2¹⁶.
-const POWERS: [[u32; 65]; STEPS as usize] = {
-    let mut table = [[0; 65]; STEPS as usize];
-    let mut step = 0;
-    while step < table.len() {
-        let mut i = 0;
-        while i <= 64 {
-            let mut power = 1u64 << 32;
-            let mut factor = 0;
-            while factor <= step {
-                power = power * i as u64 / 64;
-                factor += 1;
-            }
-            table[step][i] = (power >> 16) as u32;
-            i += 1;
-        }
-        step += 1;
+/// -ln u at the middles of 64 equal parts of 0..1.
+const EXPONENTIAL: [f64; 64] = {
+    // -ln of the last one's u is ln(128/127); each other's is more by ln((2i + 3)/(2i + 1)). ln(p/q) is 2·artanh((p - q)/(p + q)).
+    let mut table = [twice_artanh(1.0 / 255.0); 64];
+    let mut i = 63;
+    while i > 0 {
+        i -= 1;
+        table[i] = table[i + 1] + twice_artanh(2.0 / (4 * i + 4) as f64);
     }
     table
 };
 
-/// Draws the place of a ranking with n entries: n·uᵃ rounded down, with a = 1 + step, for u = random / 2¹⁶. The
-/// probability of place r or better is ((r + 1) / n)^(1/a): uniform at step 0, the bad ones ever rarer later. The
-/// powers are interpolated in a table: no loop and no logarithm.
-#[inline]
-fn draw_place(random: u16, n: u16, step: u32) -> u16 {
-    let Some(powers) = POWERS.get(step as usize) else {
-        return 0;
-    };
-    let at = usize::from(random >> 10);
-    let (low, high) = (powers[at], powers[at + 1]);
-    let power = low + (((high - low) * u32::from(random & 1023)) >> 10);
-    ((power * u32::from(n)) >> 16) as u16
+/// 2·artanh(x) by its series, for 0 ≤ x ≤ 1/2.
+const fn twice_artanh(x: f64) -> f64 {
+    let (mut sum, mut power, mut n) = (0.0, x, 1);
+    while n < 64 {
+        sum += power / n as f64;
+        power *= x * x;
+        n += 2;
+    }
+    2.0 * sum
 }
 
 impl Quench {
+    /// Next: the current configuration with some choices drawn by rank.
     #[inline(always)]
     pub(super) fn draw_ranked(&self, search: &mut Search, step: u32) {
-        let Search {
-            model,
-            random,
-            current,
-            candidate,
-            ..
-        } = search;
-        candidate.assign(current);
+        search.candidate.assign(&search.current);
         search.repeating = false;
-        // Every variable changes at first, about one at the end, where only the change itself should be judged.
-        let share = 256u32.saturating_sub(512 * step / STEPS);
-        // One draw serves two variables: 16 bits for the one that always changes, then for each 8 for whether it changes
-        // and 16 for how.
-        let mut bits = random.bits();
-        let always = (((bits & 0xffff) * candidate.len() as u64) >> 16) as usize;
-        bits >>= 16;
-        for (variable, choice) in candidate.iter_mut().enumerate() {
-            if variable > 0 && variable.is_multiple_of(2) {
-                bits = random.bits();
-            }
-            let (chance, drawn) = (bits as u32 & 255, (bits >> 8) as u16);
-            bits >>= 24;
-            if variable != always && chance >= share {
-                continue;
-            }
-            // While any is left, however cool: so small a space gets too few evaluations for all before that.
-            let untried = model.draw_untried(variable, drawn);
-            *choice = untried.unwrap_or_else(|| {
-                let n = model.choices(variable);
-                let place = draw_place(drawn, n, step);
-                // Behind the ranked ones: any, by the low bits of the draw, which hardly tell the place.
-                let any = || ((((u32::from(drawn) * 0x9e37) & 0xffff) * u32::from(n)) >> 16) as u16;
-                model.ranked(variable, place).unwrap_or_else(any)
-            });
-        }
+        let bits = search.draft.dice.shown();
+        search.draft.plan = Plan::Ranked(Draws {
+            step,
+            // Every variable changes at first, about one at the end, where only the change itself should be judged.
+            share: 256u32.saturating_sub(512 * step / STEPS),
+            always: ((((bits >> 32) & 0xff_ffff) * search.draft.variables as u64) >> 24) as u32,
+        });
     }
 
     #[inline(never)]
@@ -192,6 +150,9 @@ impl Quench {
         let progress = &mut search.progress;
         (progress.evaluations, progress.bests) = (0, 0);
         progress.step += 1;
+        if progress.step.is_multiple_of(FORGETTING_STEPS) {
+            search.elites.forget_strangers();
+        }
         if gap > SIGNIFICANT * search.model.noise().sqrt() {
             let late = progress.step + 2 >= STEPS;
             if late && progress.reannealed < REANNEALINGS {
@@ -218,7 +179,7 @@ impl Strategy for Quench {
             search.repeat_promising();
         } else if self.candidates == Candidates::Blind {
             search.draw_blind();
-        } else if search.progress.total % LEADERS == 1 && search.candidate.len() > 1 {
+        } else if search.draft.variables > 1 && search.progress.total % LEADERS == 1 {
             search.draw_leaders();
         } else {
             self.draw_ranked(search, search.progress.step);
@@ -235,7 +196,7 @@ impl Strategy for Quench {
             let accepted = if search.repeating {
                 search.candidate.same(&search.current)
             } else {
-                accepts(worse * inverse_temperature, &mut search.random)
+                accepts(worse * inverse_temperature, search.draft.dice.shown())
             };
             if accepted {
                 search.accept(verdict.estimate);
@@ -249,6 +210,17 @@ impl Strategy for Quench {
 
     fn settled(&self, search: &Search) -> bool {
         search.progress.step >= STEPS + SETTLING_STEPS
+    }
+
+    /// Nothing that it decides here depends on what the variables have still to learn.
+    #[inline(always)]
+    fn advance(&self, search: &mut Search, verdict: Verdict) -> bool {
+        self.judge(search, verdict);
+        let settled = self.settled(search);
+        if !settled {
+            self.propose(search);
+        }
+        settled
     }
 
     fn reopen(&self, search: &mut Search) {

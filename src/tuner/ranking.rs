@@ -1,6 +1,8 @@
-//! The ranking of a variable's choices by effect: the best few, kept in order at every evaluation.
+//! The choices of a variable in one order: the best few by their effect, kept so at every evaluation, the others that
+//! were tried, then those that were not.
 
 use super::model::{Cell, OWN_MOST};
+use super::random::Random;
 
 /// Places of a ranking that are kept in order.
 pub(super) const TOP: usize = 5;
@@ -12,143 +14,163 @@ pub(super) const NEAR: f64 = 0.003;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     pub(super) cell: Cell,
-    /// Its place among the leaders, from 1; 0 if it is none of them.
+    /// Its place in the order.
     pub(super) place: u16,
 }
 
-/// The best choices of a variable, in order of effect, from place 1 to [`TOP`]; a sentinel at either end.
-#[derive(Debug, Clone)]
-pub(super) struct Leaders {
-    /// Infinite at places that nobody has.
-    pub(super) effects: [f64; TOP + 2],
-    pub(super) choices: [u16; TOP + 2],
-}
-
-/// The choice at a place that nobody has.
-pub(super) const NOBODY: u16 = u16::MAX;
-
-/// One variable: its choices and the best of them.
+/// One variable: its choices and their order.
 ///
 /// Only the best few are ranked. The order of the others hardly matters: they are rarely drawn once it is cool, and
 /// each takes its place among the leaders when its effect is found to deserve that.
 #[derive(Debug, Clone)]
 pub(super) struct Variable {
     pub(super) entries: Vec<Entry>,
-    /// Number of choices that may be drawn: the first so many.
+    /// All choices: the leaders, others that were drawn or evaluated before, those to be drawn next, those that may not
+    /// be drawn yet.
+    pub(super) order: Vec<u16>,
+    /// Effects of the leaders, of place p at p + 1; infinite at places whose choice was not evaluated. A sentinel at
+    /// either end.
+    pub(super) effects: [f64; TOP + 2],
+    /// Number of choices that were drawn or evaluated before.
+    pub(super) tried: u16,
+    /// Number of choices that may be drawn: the first so many by their numbers.
     pub(super) open: u16,
-    pub(super) leaders: Leaders,
-    /// Choices that were never drawn or evaluated before, in no order.
-    pub(super) untried: Vec<u16>,
-    /// Those that may not be drawn yet.
-    held: Vec<u16>,
     /// Copy time of the default, relative to the interval's default cost; 0 while unknown.
     pub(super) own_default: f64,
 }
 
 impl Variable {
-    /// From what is known of its choices.
-    pub(super) fn new(cells: Vec<Cell>, own_default: f64) -> Self {
+    /// From what is known of its choices. Those that were not tried are to be drawn in an order of chance.
+    pub(super) fn new(cells: Vec<Cell>, own_default: f64, random: &mut Random) -> Self {
         let tried = |&(choice, cell): &(u16, &Cell)| choice == 0 || cell.tried > 0;
         let (mut tried, untried): (Vec<_>, Vec<_>) = (0..).zip(&cells).partition(tried);
         tried.sort_by(|a, b| a.1.effect.total_cmp(&b.1.effect));
-        let mut leaders = Leaders {
-            effects: [f64::INFINITY; TOP + 2],
-            choices: [NOBODY; TOP + 2],
-        };
-        leaders.effects[0] = f64::NEG_INFINITY;
-        for (place, (choice, cell)) in (1..=TOP).zip(tried) {
-            (leaders.effects[place], leaders.choices[place]) = (cell.effect, choice);
+        let mut effects = [f64::INFINITY; TOP + 2];
+        effects[0] = f64::NEG_INFINITY;
+        for (effect, (_, cell)) in effects[1..=TOP].iter_mut().zip(&tried) {
+            *effect = cell.effect;
         }
-        let untried = untried.into_iter().map(|(choice, _)| choice).collect();
+        let mut order: Vec<u16> = tried.iter().chain(&untried).map(|(n, _)| *n).collect();
+        let tried = tried.len();
+        for last in (tried + 1..order.len()).rev() {
+            let other = random.below((last - tried + 1) as u32) as usize;
+            order.swap(last, tried + other);
+        }
         let entries = cells.into_iter().map(|cell| Entry { cell, place: 0 });
-        let mut entries: Vec<Entry> = entries.collect();
-        for (place, &choice) in leaders.choices.iter().enumerate() {
-            if let Some(entry) = entries.get_mut(usize::from(choice)) {
+        let mut variable = Self {
+            entries: entries.collect(),
+            effects,
+            tried: tried as u16,
+            open: order.len() as u16,
+            order,
+            own_default,
+        };
+        variable.number_places();
+        variable
+    }
+
+    fn number_places(&mut self) {
+        for (place, &choice) in self.order.iter().enumerate() {
+            if let Some(entry) = self.entries.get_mut(usize::from(choice)) {
                 entry.place = place as u16;
             }
-        }
-        Self {
-            open: entries.len() as u16,
-            entries,
-            leaders,
-            untried,
-            held: Vec::new(),
-            own_default,
         }
     }
 
     /// Only the first so many choices may be drawn.
     pub(super) fn hold_back(&mut self, first: u16) {
         self.open = first.clamp(1, self.open);
-        let held = self.untried.iter().filter(|&&choice| choice >= self.open);
-        self.held = held.copied().collect();
-        self.untried.retain(|&choice| choice < self.open);
+        let open = self.open;
+        let untried = self.order.get_mut(usize::from(self.tried)..);
+        // Stable: those that may be drawn keep their order.
+        untried
+            .unwrap_or_default()
+            .sort_by_key(|&choice| choice >= open);
+        self.number_places();
     }
 
-    /// All choices may be drawn. Allocates nothing: there was room for them before.
+    /// All choices may be drawn.
     pub(super) fn let_in(&mut self) {
         self.open = self.entries.len() as u16;
-        self.untried.append(&mut self.held);
+    }
+
+    /// A choice that was not drawn or evaluated before, and is from now on; `None` where there is no such choice that may
+    /// be drawn.
+    #[inline(always)]
+    pub(super) fn next_untried(&mut self) -> Option<u16> {
+        let next = *self.order.get(usize::from(self.tried))?;
+        (next < self.open).then(|| {
+            self.tried += 1;
+            next
+        })
+    }
+
+    /// The choice at a place of those that were evaluated, or the best of all.
+    #[inline]
+    pub(super) fn leader(&self, place: u16) -> u16 {
+        let place = usize::from(place);
+        let evaluated = place < TOP && self.effects[place + 1] < f64::INFINITY;
+        let place = if evaluated { place } else { 0 };
+        self.order.get(place).copied().unwrap_or(0)
     }
 
     /// Restores the order after the effect of a choice has changed: mostly nothing to do.
-    #[inline]
+    #[inline(always)]
     pub(super) fn rank(&mut self, choice: u16, place: u16, effect: f64) {
         let place = usize::from(place);
-        if place == 0 {
-            if effect < self.leaders.effects[TOP] {
-                self.promote(choice, effect);
-            }
-        } else if let Some([before, own, after]) = self
-            .leaders
+        let Some([before, own, after]) = self
             .effects
-            .get_mut(place - 1..)
+            .get_mut(place..)
             .and_then(|effects| effects.first_chunk_mut())
-        {
-            if *before <= effect + NEAR && effect - NEAR <= *after {
-                *own = effect;
-            } else {
-                self.shift(choice, place, effect);
+        else {
+            if effect < self.effects[TOP] {
+                self.promote(choice, place, effect);
             }
+            return;
+        };
+        if *before <= effect + NEAR && effect - NEAR <= *after {
+            *own = effect;
+        } else {
+            self.shift(choice, place, effect);
         }
     }
 
     /// Lets a choice take the last leader's place, and then that which it deserves.
-    fn promote(&mut self, choice: u16, effect: f64) {
-        let last = self.leaders.choices[TOP];
-        if let Some(entry) = self.entries.get_mut(usize::from(last)) {
-            entry.place = 0;
-        }
-        self.shift(choice, TOP, effect);
+    #[inline(never)]
+    fn promote(&mut self, choice: u16, from: usize, effect: f64) {
+        let last = self.order[TOP - 1];
+        self.put(from, last);
+        self.shift(choice, TOP - 1, effect);
     }
 
     /// Moves a leader from a place to that which its effect deserves.
+    #[inline(never)]
     fn shift(&mut self, choice: u16, from: usize, effect: f64) {
         let mut place = from;
-        while place > 1 && self.leaders.effects[place - 1] > effect {
-            self.put(
-                place,
-                self.leaders.effects[place - 1],
-                self.leaders.choices[place - 1],
-            );
+        while place > 0 && self.effects[place] > effect {
+            self.lead(place, self.effects[place], self.order[place - 1]);
             place -= 1;
         }
-        while place < TOP && self.leaders.effects[place + 1] < effect {
-            self.put(
-                place,
-                self.leaders.effects[place + 1],
-                self.leaders.choices[place + 1],
-            );
+        while place + 1 < TOP && self.effects[place + 2] < effect {
+            self.lead(place, self.effects[place + 2], self.order[place + 1]);
             place += 1;
         }
-        self.put(place, effect, choice);
+        self.lead(place, effect, choice);
     }
 
     /// Gives a place among the leaders to a choice.
     #[inline]
-    fn put(&mut self, place: usize, effect: f64, choice: u16) {
-        self.leaders.effects[place] = effect;
-        self.leaders.choices[place] = choice;
+    fn lead(&mut self, place: usize, effect: f64, choice: u16) {
+        self.effects[place + 1] = effect;
+        self.put(place, choice);
+    }
+
+    /// Gives a place to a choice.
+    #[inline]
+    fn put(&mut self, place: usize, choice: u16) {
+        if let Some(there) = self.order.get_mut(place) {
+            *there = choice;
+        }
         if let Some(entry) = self.entries.get_mut(usize::from(choice)) {
             entry.place = place as u16;
         }

@@ -224,6 +224,7 @@ impl Tuner {
             reguard: saved.reguard,
             ticks: 0,
             owed: 0,
+            scale: 0.0,
             choices: saved.choices,
         };
         tuner.resume();

@@ -1,6 +1,7 @@
 //! What every strategy shares: the knowledge gained so far, the configuration that is being run, the step count.
 
 use crate::tuner::configuration::Configuration;
+use crate::tuner::draft::{Draft, Plan};
 use crate::tuner::elite::{Elite, Elites};
 use crate::tuner::memory::Memory;
 use crate::tuner::model::{Model, SavedModel};
@@ -37,8 +38,11 @@ pub struct Search {
     pub current: Configuration,
     /// Its estimated relative cost.
     pub current_cost: f64,
-    /// The configuration that runs next.
+    /// The configuration that runs next, as far as its choices are made.
     pub candidate: Configuration,
+    pub(super) draft: Draft,
+    /// The configuration that was evaluated last.
+    pub(super) evaluated: Configuration,
     /// Whether that repeats a known one, to know it better, rather than challenges it.
     pub repeating: bool,
     /// What the strategy remembers besides.
@@ -108,7 +112,7 @@ impl Search {
     }
 
     /// Continues what was saved, which must be sound.
-    pub fn restore(saved: SavedSearch) -> Self {
+    pub fn restore(mut saved: SavedSearch) -> Self {
         let bits = saved
             .model
             .cells
@@ -117,11 +121,13 @@ impl Search {
             .sum::<f64>() as u32;
         let variables = saved.current.len();
         Self {
-            model: Model::new(saved.model),
+            model: Model::new(saved.model, &mut saved.random),
             elites: Elites::restore(&saved.elites, variables),
             random: saved.random,
             progress: saved.progress,
             candidate: saved.current.clone(),
+            draft: Draft::made(variables),
+            evaluated: saved.current.clone(),
             current: saved.current,
             current_cost: saved.current_cost,
             repeating: true,
@@ -192,15 +198,10 @@ impl Search {
     /// Next: the choices that lead the rankings, all together, with one variable's choice taken from a little further
     /// down, so that the same configuration is not drawn again and again.
     pub fn draw_leaders(&mut self) {
-        let varied = self.draw_variable();
-        let place = self.random.below(3) as u16;
-        for (variable, choice) in self.candidate.iter_mut().enumerate() {
-            let place = if variable == varied { place } else { 0 };
-            let ranked = self.model.ranked(variable, place);
-            *choice = ranked
-                .or_else(|| self.model.ranked(variable, 0))
-                .unwrap_or(0);
-        }
+        self.draft.plan = Plan::Leaders {
+            varied: self.draw_variable(),
+            place: self.random.below(3) as u16,
+        };
         self.repeating = false;
     }
 
@@ -208,8 +209,7 @@ impl Search {
     /// neighbour of the current one.
     pub fn draw_untried(&mut self) {
         let variable = self.draw_variable();
-        let drawn = (self.random.bits() >> 48) as u16;
-        match self.model.draw_untried(variable, drawn) {
+        match self.model.draw_untried(variable) {
             Some(untried) => {
                 self.candidate.assign(&self.elites.best().configuration);
                 self.candidate[variable] = untried;

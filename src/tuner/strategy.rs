@@ -37,7 +37,8 @@ pub trait Strategy: Sync {
     /// anything else, with a new or restored search; nothing allocates later.
     fn prepare(&self, _search: &mut Search) {}
 
-    /// Writes the configuration to evaluate next into `search.candidate`.
+    /// Writes the configuration to evaluate next into `search.candidate`, or how its choices are to be made
+    /// (`search.draft`).
     fn propose(&self, search: &mut Search);
 
     /// Learns what the candidate cost, and moves on.
@@ -47,8 +48,9 @@ pub trait Strategy: Sync {
     fn settled(&self, search: &Search) -> bool;
 
     /// Judges, and unless that has settled it, proposes; whether it has settled. What every evaluation calls: one
-    /// indirect call instead of three.
+    /// indirect call instead of three. A strategy for which that is all the same may let the variables learn later.
     fn advance(&self, search: &mut Search, verdict: Verdict) -> bool {
+        search.absorb();
         self.judge(search, verdict);
         let settled = self.settled(search);
         if !settled {

@@ -2,7 +2,7 @@
 
 use super::super::mpi::Library;
 use super::super::table::Table;
-use super::super::targets::{RECORDING, Target};
+use super::super::targets::{RECORDING, STEP, Target};
 use super::super::{Figure, Findings};
 use super::Count;
 use super::plan::{CALLS, COPIES, DRY_RUN, EXPLORING, FOLLOWED, STEPS, SWITCHED_OFF, Window};
@@ -37,7 +37,7 @@ pub(super) fn report(library: &Library, counts: &[Count], findings: &mut Finding
     }
     let mut calls = Table::new(
         format!("{title}: instructions per call"),
-        &["call", "mode", "MPI alone", "copytune", "clock reads"],
+        &["call", "mode", "MPI alone", "copytune"],
     );
     for window in CALLS.iter().chain(&STEPS) {
         for run in ["tune", "replay", EXPLORING] {
@@ -51,7 +51,6 @@ pub(super) fn report(library: &Library, counts: &[Count], findings: &mut Finding
                 run.to_owned(),
                 alone.map_or_else(String::new, |count| format!("{:.0}", count.total)),
                 format!("{:.0}", count.own),
-                format!("{:.2}", count.clock_reads),
             ]);
         }
     }
@@ -68,6 +67,8 @@ pub(super) fn report(library: &Library, counts: &[Count], findings: &mut Finding
     );
     for window in &STEPS {
         if let (Some(step), Some(any)) = (find(EXPLORING, window), find(EXPLORING, &FOLLOWED)) {
+            // It draws its own choice: it must not take over what the step has given up.
+            take(&STEP, any.own);
             let cells = [step.own, any.own, step.own - any.own].map(|value| format!("{value:.0}"));
             steps.row(std::iter::once(window.about.to_owned()).chain(cells));
         }

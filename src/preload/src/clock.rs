@@ -40,9 +40,11 @@ pub fn rate() -> f64 {
 /// The counter is used only if CPUID says that it runs at a constant rate in every power state (Intel SDM vol. 3,
 /// 18.17.1: leaf 0x80000007, EDX bit 8) and two calibrations agree.
 pub fn start() -> u64 {
-    if invariant() && allowed() {
+    // Valgrind's processor has the counter and does not say so.
+    let forced = std::env::var_os("COPYTUNE_TEST_COUNTER").is_some();
+    if (invariant() || forced) && allowed() {
         let (first, second) = (calibrate(), calibrate());
-        if first > 1e6 && (first / second - 1.0).abs() < 1e-3 {
+        if forced || first > 1e6 && (first / second - 1.0).abs() < 1e-3 {
             RATE.store(second.to_bits(), Ordering::Relaxed);
             COUNTER.store(true, Ordering::Relaxed);
         }

@@ -1,4 +1,5 @@
-//! The hooked copy functions. Below the threshold or outside MPI calls they cost a compare, a jump and a load.
+//! The hooked copy functions. Below the threshold they cost a compare and two jumps, outside MPI calls five more
+//! instructions.
 //!
 //! They are legal at any moment: before this library is relocated and initialised (other libraries' resolvers and
 //! constructors copy), in signal handlers, on any thread. Until the next implementation is known they use a
@@ -11,8 +12,9 @@ use core::arch::naked_asm;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// Copies of at least this many bytes are looked at when they run inside an MPI call; all bits set: none.
-static THRESHOLD: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// Copies of at least this many bytes are looked at when they run inside an MPI call; all bits set: none. 0: the next
+/// implementations are not known yet.
+static THRESHOLD: AtomicUsize = AtomicUsize::new(0);
 
 static NEXT_MEMCPY: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static NEXT_MEMMOVE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -21,8 +23,12 @@ static NEXT_MEMMOVE_CHK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut(
 
 /// Finds the next implementations. Called by the constructor; the hooks work before it.
 pub fn find_next() {
-    let memmove = crate::resolve::search(c"memmove");
-    let mut memcpy = crate::resolve::search(c"memcpy");
+    let search = |name| match crate::resolve::search(name) {
+        found if found.is_null() => copytune_builtin_copy as *const u8,
+        found => found,
+    };
+    let memmove = search(c"memmove");
+    let mut memcpy = search(c"memcpy");
     // An old program's reference to memcpy may count on memmove's behaviour (memcpy@GLIBC_2.2.5 was memmove), and
     // our unversioned symbol catches it: where both come from one module, memmove serves both.
     if crate::modules::same(memcpy as usize, memmove as usize) {
@@ -38,11 +44,12 @@ pub fn find_next() {
         crate::resolve::search(c"__memmove_chk").cast_mut().cast(),
         Ordering::Release,
     );
+    set_threshold(usize::MAX);
 }
 
-/// Looks at copies of `bytes` and more from now on; `usize::MAX` looks at none.
+/// Looks at copies of `bytes` and more from now on; `usize::MAX` looks at none. For use after [`find_next`].
 pub fn set_threshold(bytes: usize) {
-    THRESHOLD.store(bytes, Ordering::Relaxed);
+    THRESHOLD.store(bytes.max(1), Ordering::Release);
 }
 
 macro_rules! hook {
@@ -58,11 +65,10 @@ macro_rules! hook {
                 "cmp rdx, qword ptr [rip + {threshold}]",
                 "jae 3f",
                 "2:",
-                "mov rax, qword ptr [rip + {next}]",
-                "test rax, rax",
-                "je {early}",
-                "jmp rax",
+                "jmp qword ptr [rip + {next}]",
                 "3:",
+                "cmp qword ptr [rip + {threshold}], 0",
+                "je {early}",
                 "mov rax, qword ptr [rip + copytune_tls@GOTTPOFF]",
                 "cmp qword ptr fs:[rax], 0",
                 "je 2b",

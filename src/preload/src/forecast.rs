@@ -1,24 +1,72 @@
 //! Which call comes next: mostly the one that came next last time. Its words are kept, so that comparing them
 //! takes the place of asking for its datatypes' sizes and of looking its site up.
 
-use crate::messages::{self, Datatypes};
+use crate::messages;
 use crate::ranges::Span;
+use crate::sites::Place;
 use crate::stubs::{Reading, Slot};
 use crate::wrapper::Arguments;
-use copytune_core::flow::NodeId;
+use core::cell::Cell;
 
-/// A call of a site as it was last time.
-#[derive(Debug, Clone, Copy)]
+/// A call of a site as it was last time. Never freed, as sessions are not, so that each can point to the next.
+#[derive(Debug)]
 pub struct Remembered {
-    slot: *const Slot,
-    from: usize,
-    words: Words,
+    slot: Cell<*const Slot>,
+    from: Cell<usize>,
+    counts: [Cell<usize>; 2],
+    types: [Cell<usize>; 2],
+    /// The bits of counts and of datatypes that matter.
+    masks: [Cell<usize>; 2],
     /// [`messages::freed`] at that time: later, the same words may mean something else.
-    freed: u64,
-    /// The site's node.
-    pub node: NodeId,
+    freed: Cell<u64>,
     /// The site whose call came next.
-    pub next: u32,
+    next: Cell<Option<&'static Remembered>>,
+    place: Cell<Place>,
+    meaning: Cell<Meaning>,
+}
+
+impl Remembered {
+    /// One that no call is like.
+    fn new(site: u32) -> &'static Self {
+        Box::leak(Box::new(Self {
+            slot: Cell::new(core::ptr::null()),
+            from: Cell::new(0),
+            counts: [const { Cell::new(0) }; 2],
+            types: [const { Cell::new(0) }; 2],
+            masks: [const { Cell::new(0) }; 2],
+            freed: Cell::new(0),
+            next: Cell::new(None),
+            place: Cell::new(Place { node: 0, site }),
+            meaning: Cell::new(Meaning::default()),
+        }))
+    }
+
+    /// Whether it had the same words.
+    #[inline(always)]
+    fn has(&self, now: Words) -> bool {
+        // Where they differ, in either of two.
+        let differ = |[a, b]: [usize; 2], [c, d]: &[Cell<usize>; 2]| (a ^ c.get()) | (b ^ d.get());
+        let counts = differ(now.counts, &self.counts) & self.masks[0].get();
+        let types = differ(now.types, &self.types) & self.masks[1].get();
+        counts | types == 0
+    }
+
+    /// Where it stands.
+    #[inline(always)]
+    pub fn place(&self) -> Place {
+        self.place.get()
+    }
+
+    /// What its message is.
+    #[inline(always)]
+    pub fn meaning(&self) -> Meaning {
+        self.meaning.get()
+    }
+}
+
+/// What a call's message is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Meaning {
     /// Message bytes, of both ends.
     pub bytes: u64,
     /// Those of them that are sent.
@@ -27,124 +75,89 @@ pub struct Remembered {
     pub reach: [Span; 2],
 }
 
-impl Remembered {
-    /// No call is like this.
-    const NONE: Self = Self {
-        slot: core::ptr::null(),
-        from: 0,
-        words: Words::NONE,
-        freed: 0,
-        node: 0,
-        next: 0,
-        bytes: 0,
-        sent: 0,
-        reach: [Span { start: 0, end: 0 }; 2],
-    };
-}
-
-/// What a call's message is, for [`Forecast::learn`].
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Meaning {
-    /// As in [`Remembered`].
-    pub bytes: u64,
-    /// As in [`Remembered`].
-    pub sent: u64,
-    /// As in [`Remembered`].
-    pub reach: [Span; 2],
-}
-
 /// One thread's expectations. Sites have the numbers of [`copytune_core::site::Sites`].
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Forecast {
-    sites: Vec<Remembered>,
+    sites: Vec<&'static Remembered>,
     /// The site of the latest call.
-    last: u32,
+    last: &'static Remembered,
     /// The site whose call is expected.
-    guess: u32,
+    guess: Option<&'static Remembered>,
+}
+
+impl Default for Forecast {
+    fn default() -> Self {
+        Self {
+            sites: Vec::new(),
+            last: Remembered::new(Place::UNKNOWN),
+            guess: None,
+        }
+    }
 }
 
 impl Forecast {
     /// The site of this call, if it is the one that was expected, with the words that it had.
     #[inline(always)]
-    pub fn check(
-        &self,
-        slot: &'static Slot,
-        arguments: Arguments,
-        datatypes: &Datatypes,
-    ) -> Option<&Remembered> {
-        let site = self.sites.get(self.guess as usize)?;
-        let foreseen = core::ptr::eq(site.slot, slot)
-            && site.from == arguments.return_address()
-            && (slot.words.reading == Reading::Nothing
-                || site.freed == messages::freed()
-                    && site.words.are_in(slot, arguments, datatypes));
+    pub fn check(&self, slot: &'static Slot, arguments: Arguments) -> Option<&'static Remembered> {
+        let site = self.guess?;
+        let foreseen = core::ptr::eq(site.slot.get(), slot)
+            && site.from.get() == arguments.return_address()
+            && site.freed.get() == messages::freed()
+            && site.has(Words::of(slot, arguments));
         foreseen.then_some(site)
     }
 
-    /// The call that was foreseen comes: `next` is that which is expected then.
+    /// The call that was foreseen comes.
     #[inline(always)]
-    pub fn comes_true(&mut self, next: u32) {
-        self.last = self.guess;
-        self.guess = next;
-    }
-
-    /// The latest call's site.
-    #[inline(always)]
-    pub fn latest(&self) -> u32 {
-        self.last
+    pub fn comes_true(&mut self, site: &'static Remembered) {
+        self.last = site;
+        self.guess = site.next.get();
     }
 
     /// A site's call came that was not expected.
     pub fn learn(
         &mut self,
-        site: u32,
-        node: NodeId,
+        place: Place,
         slot: &'static Slot,
         arguments: Arguments,
+        handle_mask: usize,
         meaning: Meaning,
     ) {
-        let words = match slot.words.reading {
-            Reading::Nothing | Reading::Never => Words::NONE,
-            _ => Words::of(slot, arguments),
+        // Sites between are such as are not followed.
+        for site in self.sites.len() as u32..=place.site {
+            self.sites.push(Remembered::new(site));
+        }
+        let Some(&now) = self.sites.get(place.site as usize) else {
+            return;
         };
-        let Meaning { bytes, sent, reach } = meaning;
-        let mut now = Remembered {
+        let (seen, words) = match slot.words.reading {
             // A call that more follows from than its words is never foreseen.
-            slot: match slot.words.reading {
-                Reading::Never => core::ptr::null(),
-                _ => slot,
-            },
-            from: arguments.return_address(),
-            words,
-            freed: messages::freed(),
-            node,
-            next: site,
-            bytes,
-            sent,
-            reach,
+            Reading::Never => (core::ptr::null(), Words::NONE),
+            Reading::Nothing => (&raw const *slot, Words::NONE),
+            _ => (&raw const *slot, Words::of(slot, arguments)),
         };
-        if let Some(last) = self.sites.get_mut(self.last as usize) {
-            last.next = site;
+        let [counts, types] = slot.words.masks;
+        now.slot.set(seen);
+        now.from.set(arguments.return_address());
+        for end in 0..2 {
+            now.counts[end].set(words.counts[end]);
+            now.types[end].set(words.types[end]);
         }
-        match self.sites.get_mut(site as usize) {
-            Some(before) => {
-                now.next = before.next;
-                *before = now;
-            }
-            None => {
-                // Sites between are such as are not followed.
-                self.sites.resize(site as usize, Remembered::NONE);
-                self.sites.push(now);
-            }
+        now.masks[0].set(counts);
+        now.masks[1].set(types & handle_mask);
+        now.freed.set(messages::freed());
+        now.place.set(place);
+        now.meaning.set(meaning);
+        if now.next.get().is_none() {
+            now.next.set(Some(now));
         }
-        self.last = site;
-        self.guess = now.next;
+        self.last.next.set(Some(now));
+        self.comes_true(now);
     }
 
     /// What is remembered of a site.
-    #[inline(always)]
-    pub fn site(&self, site: u32) -> Option<&Remembered> {
-        self.sites.get(site as usize)
+    pub fn site(&self, site: u32) -> Option<&'static Remembered> {
+        self.sites.get(site as usize).copied()
     }
 }
 
@@ -176,16 +189,5 @@ impl Words {
             };
         }
         Self { counts, types }
-    }
-
-    /// Whether this call has the same.
-    #[inline(always)]
-    fn are_in(&self, slot: &Slot, arguments: Arguments, datatypes: &Datatypes) -> bool {
-        let now = Self::of(slot, arguments);
-        // Where they differ, in either of two.
-        let differ = |[a, b]: [usize; 2], [c, d]: [usize; 2]| (a ^ c) | (b ^ d);
-        let counts = differ(self.counts, now.counts) & slot.words.count_mask;
-        let types = differ(self.types, now.types) & datatypes.handle_mask;
-        counts | types == 0
     }
 }

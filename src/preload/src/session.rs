@@ -102,30 +102,26 @@ impl Session {
     /// [`Self::is_quiet`].
     #[inline(always)]
     pub fn pass(&mut self, slot: &'static Slot, arguments: Arguments) -> Option<After> {
-        let site = self.forecast.check(slot, arguments, &self.datatypes)?;
-        if !self.engine.pass(site.node) {
+        let site = self.forecast.check(slot, arguments)?;
+        if !self.engine.pass(site.place().node) {
             return None;
         }
-        let sends = site.sent > 0;
-        self.forecast.comes_true(site.next);
-        if sends && direct::is_asked() {
-            return Some(self.announce(slot, arguments));
+        self.forecast.comes_true(site);
+        if site.meaning().sent > 0 && direct::is_asked() {
+            return Some(self.announce(slot, arguments, site.meaning()));
         }
         Some(After::Reset)
     }
 
     /// A buffer is sent that receivers may want to read directly, or do.
     #[inline(never)]
-    fn announce(&mut self, slot: &Slot, arguments: Arguments) -> After {
+    fn announce(&mut self, slot: &Slot, arguments: Arguments, message: Meaning) -> After {
         if slot.offers {
             self.offer_on_demand(slot, arguments);
             return After::Reset;
         }
-        let Some(site) = self.forecast.site(self.forecast.latest()) else {
-            return After::Reset;
-        };
-        let (spans, sent) = (spans(slot, arguments, site.reach), site.sent);
-        match life::guarded(|| self.send_directly(slot, spans, sent)) {
+        let spans = spans(slot, arguments, message.reach);
+        match life::guarded(|| self.send_directly(slot, spans, message.sent)) {
             Some(true) => After::Work,
             _ => After::Reset,
         }
@@ -217,33 +213,25 @@ impl Session {
         if slot.finishes && !self.ranges.is_empty() {
             return self.follow_unforeseen(slot, arguments);
         }
-        let Some(site) = self.forecast.check(slot, arguments, &self.datatypes) else {
+        let Some(site) = self.forecast.check(slot, arguments) else {
             return self.follow_unforeseen(slot, arguments);
         };
-        let node = site.node;
-        self.forecast.comes_true(site.next);
-        let Some(subject) = self.step(node) else {
+        self.forecast.comes_true(site);
+        let Some(subject) = self.step(site.place().node) else {
             return (self.matched(false), After::Reset);
         };
-        if subject.matters
-            && slot.is_blocking
-            && let Some(site) = self.forecast.site(self.forecast.latest())
-        {
+        if subject.matters && slot.is_blocking {
             // What `attribute` does, for most of the calls that matter.
-            let (spans, sent) = (spans(slot, arguments, site.reach), site.sent);
-            self.active.spans = spans;
+            let message = site.meaning();
+            self.active.spans = spans(slot, arguments, message.reach);
             self.active.owner = subject.owner;
-            let mut after = After::Reset;
-            if sent > 0 && direct::is_asked() && self.send_directly(slot, spans, sent) {
-                after = After::Work;
-            }
+            let after = match message.sent > 0 && direct::is_asked() {
+                true => self.announce(slot, arguments, message),
+                false => After::Reset,
+            };
             return (&raw mut self.active, after);
         }
-        let place = Place {
-            node,
-            site: self.forecast.latest(),
-        };
-        self.attribute(slot, arguments, place, subject, After::Reset)
+        self.attribute(slot, arguments, site.place(), subject, After::Reset)
     }
 
     #[inline(never)]
@@ -333,7 +321,10 @@ impl Session {
                 },
                 reach: [sent, received].map(|message| self.datatypes.reach(message)),
             };
-            self.forecast.learn(site, node, slot, arguments, meaning);
+            let place = Place { node, site };
+            let handle_mask = self.datatypes.handle_mask;
+            self.forecast
+                .learn(place, slot, arguments, handle_mask, meaning);
         }
         Some(Place { node, site })
     }
@@ -361,8 +352,8 @@ impl Session {
                 let Some(site) = self.forecast.site(place.site) else {
                     return (self.matched(false), after);
                 };
-                let (bytes, sent) = (site.bytes, site.sent);
-                let spans = spans(slot, arguments, site.reach);
+                let Meaning { bytes, sent, reach } = site.meaning();
+                let spans = spans(slot, arguments, reach);
                 if sent > 0 && direct::is_asked() && self.send_directly(slot, spans, sent) {
                     after = After::Work;
                 }

@@ -1,8 +1,8 @@
 //! The exported MPI symbols: each spelling has a slot; a stub leads from the symbol to the wrapper for the number of
-//! words that its arguments take on the stack.
+//! words that its arguments take on the stack, or past it while the thread rests.
 
-use crate::resolve;
 use crate::wrapper::*;
+use crate::{resolve, tls};
 use copytune_core::calls::{Binding, CALLS, Call, Completion, Data, Role};
 use core::arch::naked_asm;
 use core::ffi::CStr;
@@ -13,6 +13,9 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 pub struct Slot {
     /// The next implementation in the chain; null until the first call.
     next: AtomicPtr<u8>,
+    /// Where a call leads while the thread rests: to the next implementation, or to the wrapper before that is known and
+    /// for calls that must be seen in any case.
+    resting: AtomicPtr<u8>,
     /// The symbol's name.
     pub name: &'static CStr,
     /// The table's entry.
@@ -23,8 +26,6 @@ pub struct Slot {
     pub binding: Binding,
     /// Whether it starts or ends MPI.
     pub is_life_cycle: bool,
-    /// Whether it must be seen even while the thread rests.
-    is_never_skipped: bool,
     /// Whether it ends operations.
     pub finishes: bool,
     /// Whether all copies of its message that this process makes are made inside it.
@@ -42,8 +43,8 @@ pub struct Words {
     pub reading: Reading,
     /// Of what it sends, of what it receives; where there is but one of them, twice the same.
     pub ends: [End; 2],
-    /// Bits of a count.
-    pub count_mask: usize,
+    /// Bits of a count and of a datatype that are its own, if handles have so many bits; 0 where there is no message.
+    pub masks: [usize; 2],
 }
 
 /// How the words of a call are to be read.
@@ -63,11 +64,11 @@ pub enum Reading {
 #[derive(Debug, Clone, Copy)]
 pub struct End {
     /// Of the buffer's address.
-    pub buffer: u8,
+    pub buffer: u32,
     /// Of the number of elements.
-    pub count: u8,
+    pub count: u32,
     /// Of the datatype.
-    pub datatype: u8,
+    pub datatype: u32,
 }
 
 impl End {
@@ -123,33 +124,34 @@ impl Words {
         Self {
             reading,
             ends,
-            count_mask: match binding {
-                Binding::C => 0xffff_ffff,
-                _ => usize::MAX,
+            masks: match (reading, binding) {
+                (Reading::Nothing, _) => [0; 2],
+                (_, Binding::C) => [0xffff_ffff, usize::MAX],
+                _ => [usize::MAX; 2],
             },
         }
     }
 }
 
 impl Slot {
-    /// Offset of the next implementation, for the wrappers.
-    pub const NEXT: usize = core::mem::offset_of!(Slot, next);
-    /// Offset of the mark of those that are never skipped, for the wrappers.
-    pub const NEVER_SKIPPED: usize = core::mem::offset_of!(Slot, is_never_skipped);
+    /// Offset of where a call leads while the thread rests, for the stubs.
+    pub const RESTING: usize = core::mem::offset_of!(Slot, resting);
 
-    const fn new(name: &'static CStr, id: u16, binding: Binding) -> Self {
+    const fn new(
+        name: &'static CStr,
+        id: u16,
+        binding: Binding,
+        wrapper: unsafe extern "C" fn(),
+    ) -> Self {
         let call = &CALLS[id as usize];
         Self {
             next: AtomicPtr::new(core::ptr::null_mut()),
+            resting: AtomicPtr::new(wrapper as *mut u8),
             name,
             call,
             id,
             binding,
             is_life_cycle: matches!(call.role, Role::Init | Role::Finalize | Role::Abort),
-            is_never_skipped: matches!(
-                call.role,
-                Role::Init | Role::Finalize | Role::Abort | Role::TypeFree
-            ),
             finishes: matches!(call.role, Role::Finish(_) | Role::Forget),
             is_blocking: matches!(
                 call.role,
@@ -180,6 +182,10 @@ impl Slot {
     fn find(&self) -> *const u8 {
         let found = resolve::next(self.name);
         self.next.store(found.cast_mut(), Ordering::Release);
+        let seen_always = self.is_life_cycle || matches!(self.call.role, Role::TypeFree);
+        if !seen_always {
+            self.resting.store(found.cast_mut(), Ordering::Release);
+        }
         found
     }
 }

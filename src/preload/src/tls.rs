@@ -22,7 +22,7 @@ global_asm!(
 
 /// Offset of [`Thread::active`], for the wrappers. The hooks of copies count on 0.
 pub const ACTIVE: usize = 0;
-/// Offset of [`Thread::rest`], for the wrappers.
+/// Offset of [`Thread::rest`], for the stubs and the wrappers.
 pub const REST: usize = 8;
 /// Offset of [`Thread::frame`], for the wrappers.
 pub const FRAME: usize = 16;
@@ -32,7 +32,8 @@ pub const FRAME: usize = 16;
 pub struct Thread {
     /// What copies inside the current MPI call are matched with; null outside, or when no copy matters.
     pub active: *mut Active,
-    /// Calls that are still to pass unseen: nothing is to be tuned in a program that has come to rest.
+    /// Calls that are still to pass unseen: nothing is to be tuned in a program that has come to rest. Between a stub and
+    /// its wrapper it goes below 0 where there are none.
     pub rest: usize,
     /// Where on the stack the return address of the outermost MPI call lies, 0 outside. A nested call lies below it; a
     /// call above it means that the outermost one was left by longjmp or an exception.

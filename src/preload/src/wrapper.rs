@@ -4,7 +4,6 @@
 //! finds them beside the ones that the caller has left on its stack. A wrapper differs from another only in the number
 //! of those, which it must push again for the next implementation.
 
-use crate::stubs::Slot;
 use crate::{call, tls};
 use core::arch::naked_asm;
 
@@ -21,16 +20,16 @@ const BETWEEN: u8 = 4;
 
 impl Arguments {
     /// Where argument `position` lies, in words.
-    pub const fn index(position: u8) -> u8 {
-        position + if position < REGISTERS { 0 } else { BETWEEN }
+    pub const fn index(position: u8) -> u32 {
+        (position + if position < REGISTERS { 0 } else { BETWEEN }) as u32
     }
 
     /// The word at an index that [`Arguments::index`] gave for one of the call's arguments.
     #[inline(always)]
-    pub fn at(self, index: u8) -> usize {
+    pub fn at(self, index: u32) -> usize {
         // SAFETY: made by a wrapper, which keeps its words where they are while `enter` and `leave` run; the table of
         // calls has positions below each call's number of arguments only (asserted by `Slot::new`).
-        unsafe { *self.0.add(usize::from(index)) }
+        unsafe { *self.0.add(index as usize) }
     }
 
     /// Argument `position`.
@@ -48,7 +47,7 @@ impl Arguments {
     /// Where the call returns to.
     #[inline(always)]
     pub fn return_address(self) -> usize {
-        self.at(REGISTERS + BETWEEN - 1)
+        self.at(u32::from(REGISTERS + BETWEEN - 1))
     }
 }
 
@@ -74,17 +73,15 @@ pub enum After {
 }
 
 /// One wrapper, for calls that leave the given words on the stack, the last first. In: r10 the offset of this
-/// thread's words, r11 the slot. Frame, from rbp downwards: the caller's rbp, the slot, what follows, the six words.
+/// thread's words, r11 the slot; the carry if the thread does not rest and its count has just gone below 0. Frame, from
+/// rbp downwards: the caller's rbp, the slot, what follows, the six words.
 macro_rules! wrapper {
     ($name:ident $pad:literal $($word:literal)*) => {
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
             naked_asm!(
                 ".cfi_startproc",
-                // At rest: on to the next implementation, as if nothing were here.
-                "cmp qword ptr fs:[r10 + {rest}], 0",
-                "jne 5f",
-                "2:",
+                "adc qword ptr fs:[r10 + {rest}], 0",
                 "push rbp",
                 ".cfi_def_cfa_offset 16",
                 ".cfi_offset rbp, -16",
@@ -131,22 +128,10 @@ macro_rules! wrapper {
                 "call {leave}",
                 "mov rax, qword ptr [rbp - 16]",
                 "jmp 3b",
-                ".cfi_def_cfa rsp, 8",
-                ".cfi_restore rbp",
-                "5:",
-                "cmp byte ptr [r11 + {never}], 0",
-                "jne 2b",
-                "mov rax, qword ptr [r11 + {next}]",
-                "test rax, rax",
-                "jz 2b",
-                "dec qword ptr fs:[r10 + {rest}]",
-                "jmp rax",
                 ".cfi_endproc",
                 rest = const tls::REST,
                 active = const tls::ACTIVE,
                 frame = const tls::FRAME,
-                never = const Slot::NEVER_SKIPPED,
-                next = const Slot::NEXT,
                 reset = const After::Reset as usize,
                 enter = sym call::enter,
                 leave = sym call::leave,

@@ -115,6 +115,7 @@ pub fn start(direct: Direct, explores: bool) {
         Ok(()) => {
             helping::find_next();
             ON.store(true, Ordering::SeqCst);
+            promotion::look_out();
         }
         Err(reason) => explain(reason),
     }
@@ -132,6 +133,7 @@ fn be_late() {
 /// No message is read directly any more. What was promoted stays, and stays safe.
 pub fn stop() {
     if ON.swap(false, Ordering::SeqCst) {
+        promotion::look_out();
         helping::stop();
     }
 }
@@ -139,6 +141,7 @@ pub fn stop() {
 /// The same in a forked child, which sees its parent's arena.
 fn stop_in_child() {
     ON.store(false, Ordering::SeqCst);
+    promotion::look_out();
 }
 
 /// Reads that were made directly, and their bytes.

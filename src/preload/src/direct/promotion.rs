@@ -9,7 +9,9 @@ use super::{PAGE, is_on, plain};
 use crate::clock;
 use crate::log::{self, Level};
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
+};
 use std::sync::Mutex;
 
 /// Requests that wait for a send of their range.
@@ -23,6 +25,12 @@ const SPARSE: u32 = 64;
 
 /// Requests that were taken from the arena's first page.
 static SEEN: AtomicU64 = AtomicU64::new(0);
+/// Where the number of requests is, and what it is while nothing is to be done in a send: one question for everything that
+/// [`is_asked_closely`] asks. Mended by [`look_out`].
+static ASKED: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NEVER).cast_mut());
+static ANSWERED: AtomicU64 = AtomicU64::new(0);
+/// Stands for the number of requests where none are taken.
+static NEVER: AtomicU64 = AtomicU64::new(0);
 /// Whether some of them wait.
 static WAITING: AtomicBool = AtomicBool::new(false);
 static SENDS: AtomicU32 = AtomicU32::new(0);
@@ -77,12 +85,33 @@ pub fn may_hold(start: usize, end: usize) -> bool {
 }
 
 /// A send begins: is [`sending`] to be told of it?
-#[inline]
+#[inline(always)]
 pub fn is_asked() -> bool {
-    if !is_on() {
-        return false;
+    // SAFETY: only `look_out` writes it, addresses of atomics that live for ever: a static, or a word of the arena's first
+    // page, which stays mapped.
+    let asked = unsafe { &*ASKED.load(Relaxed) };
+    asked.load(Relaxed) != ANSWERED.load(Relaxed) && is_asked_closely()
+}
+
+/// Anything that [`is_asked`] depends on has changed.
+pub(super) fn look_out() {
+    /// More requests than there can ever be.
+    const EVERY_SEND: u64 = u64::MAX;
+    let (mut asked, mut answered) = (&raw const NEVER, NEVER.load(Relaxed));
+    if is_on()
+        && let Some(arena) = arena::own()
+    {
+        let busy = WAITING.load(Relaxed) || EDGES.load(Relaxed) || HIGH.load(Relaxed) != 0;
+        asked = &raw const arena.words().asked;
+        answered = if busy { EVERY_SEND } else { SEEN.load(Relaxed) };
     }
-    let Some(arena) = arena::own() else {
+    ANSWERED.store(answered, Relaxed);
+    ASKED.store(asked.cast_mut(), Relaxed);
+}
+
+#[inline(never)]
+fn is_asked_closely() -> bool {
+    let (true, Some(arena)) = (is_on(), arena::own()) else {
         return false;
     };
     // The count may lose an update of another thread: it only spreads the work.
@@ -124,6 +153,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
         || sends.is_multiple_of(SPARSE)
     {
         owner.serve(arena, start, end, contiguous, sends);
+        look_out();
     }
     if !(blocking && contiguous && has_edges()) {
         return None;
