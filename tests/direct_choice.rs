@@ -12,8 +12,17 @@ use std::path::Path;
 const ROUNDS: &str = "600";
 
 fn run(library: Library, dir: &Path, variables: &[(&str, &str)]) -> Outcome {
+    run_with(library, dir, [ROUNDS, "65536"], variables)
+}
+
+fn run_with(
+    library: Library,
+    dir: &Path,
+    arguments: [&str; 2],
+    variables: &[(&str, &str)],
+) -> Outcome {
     let mut job = Job::ranks(library, 2, compile::program(library, "repeated.c"))
-        .args([ROUNDS, "65536"])
+        .args(arguments)
         .tuned(dir);
     for (name, value) in variables {
         job = job.env(name, value);
@@ -78,6 +87,34 @@ fn a_forced_routine_reads_directly() {
         let told: Vec<&str> = outcome.remarks();
         let read = |line: &&&str| line.contains(" messages read directly");
         assert_eq!(told.iter().filter(read).count(), 2, "{told:?}");
+    }
+}
+
+/// NAS FT sends each of its large buffers some eight times: less than their promotion costs. Even where a routine is known
+/// to be faster, no more is promoted in advance than 5 ms are thought to be enough for, of messages that are read in pieces.
+#[test]
+fn what_is_sent_eight_times_is_not_promoted() {
+    const MANY: &str = "33554432";
+    const IN_ADVANCE: u64 = 6 << 20;
+    for &library in BOTH {
+        for (variables, most) in [
+            (&[][..], 0),
+            (&[("COPYTUNE_ROUTINE", "sse2")], 2 * IN_ADVANCE),
+        ] {
+            let dir = private_dir();
+            let variables = [variables, &[("COPYTUNE_LOG", "debug")]].concat();
+            let outcome = run_with(library, dir.path(), ["8", MANY], &variables);
+            let lines = outcome.remarks();
+            let promoted = lines.iter().filter_map(|line| {
+                let (_, rest) = line.split_once("promoted ")?;
+                rest.split_whitespace().next()?.parse::<u64>().ok()
+            });
+            let promoted: u64 = promoted.sum();
+            assert!(
+                promoted <= most,
+                "{library:?}, {variables:?}: {promoted} bytes"
+            );
+        }
     }
 }
 

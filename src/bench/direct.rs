@@ -40,6 +40,9 @@ const PATHS: [Path; 4] = [Path::Default, Path::Direct, Path::User, Path::Eager];
 /// Longest messages that are made eager ones: beyond, Open MPI's room for them runs out (`btl_vader_segment_size`).
 const LONGEST_EAGER: u64 = 64 << 10;
 
+/// Where the runs with direct copies leave their state.
+const STATE: &str = "state";
+
 impl Path {
     fn is_of(self, family: Family) -> bool {
         // UCX copies eager messages of every length in user space, and no others.
@@ -93,7 +96,7 @@ fn run(setting: &Setting) -> Result<Findings, String> {
                     }),
                 // Frozen choices, of which there are none: what is forced is memmove.
                 Path::Direct => job
-                    .shim(&setting.shim, &setting.scratch)
+                    .shim(&setting.shim, &setting.kept.dir().join(STATE))
                     .env("COPYTUNE_MODE", "replay")
                     .env("COPYTUNE_DIRECT", "force")
                     .env("COPYTUNE_LOG", "debug"),
@@ -264,8 +267,8 @@ fn size(bytes: u64) -> String {
 
 /// Keeps what was measured where `copytune show` looks for it, and says where, or why not.
 fn keep(setting: &Setting, library: &Library, rows: &[Row]) -> Option<String> {
-    // The runs with direct copies have left the library's own words for its version.
-    let (states, _) = states_at(&setting.scratch).ok()?;
+    // The runs with direct copies, of this time or before an interruption, have left the library's own words for its version.
+    let (states, _) = states_at(&setting.kept.dir().join(STATE)).ok()?;
     let title = library.family.title();
     let key = states
         .into_iter()
@@ -273,7 +276,7 @@ fn keep(setting: &Setting, library: &Library, rows: &[Row]) -> Option<String> {
         .find(|key| key.mpi.starts_with(title))?;
     let dir = Options::from_env().0.dir?;
     let machine = Machine::detect();
-    let ways = ways(rows, key.cpu, key.mpi, &machine);
+    let ways = to_keep(rows, key.cpu, key.mpi, &machine);
     Some(match ways.save(&dir) {
         Ok(true) => format!(
             "{title}: kept in {}; `copytune show` and `copytune report` use it",
@@ -287,7 +290,7 @@ fn keep(setting: &Setting, library: &Library, rows: &[Row]) -> Option<String> {
     })
 }
 
-fn ways(rows: &[Row], cpu: String, mpi: String, machine: &Machine) -> Ways {
+fn to_keep(rows: &[Row], cpu: String, mpi: String, machine: &Machine) -> Ways {
     let times = |row: &Row| {
         let [default, direct, user, eager] = row.message.clone();
         Times {
@@ -316,7 +319,7 @@ fn ways(rows: &[Row], cpu: String, mpi: String, machine: &Machine) -> Ways {
 /// the library's. Only what the intervals show.
 fn advice(library: &Library, rows: &[Row]) -> Vec<String> {
     let title = library.family.title();
-    let ways = ways(
+    let ways = to_keep(
         rows,
         String::new(),
         library.version.clone(),
@@ -354,6 +357,7 @@ fn advice(library: &Library, rows: &[Row]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::ways;
 
     fn line(bytes: u64, message: f64) -> Line {
         Line {
@@ -418,6 +422,28 @@ mod tests {
             eager[0].contains("btl_vader_eager_limit 16448"),
             "{eager:?}"
         );
+    }
+
+    #[test]
+    fn what_is_kept_is_what_was_measured() {
+        let mut rows = rows([9.0, 4.0, 3.0, 2.0]);
+        for (path, time) in [90.0, 60.0, 80.0, 88.0].into_iter().enumerate() {
+            for _ in 0..3 {
+                add(&mut rows, path, &[line(LONGEST_EAGER * 2, time)]);
+            }
+        }
+        let machine = Machine::detect();
+        let kept = to_keep(&rows, "CPU".into(), "Open MPI v4.1.4".into(), &machine);
+        let dir = tempfile::tempdir().expect("a temporary directory can be made");
+        assert!(kept.save(dir.path()).expect("writable"));
+        let found = ways::find(&[dir.path().into()], "CPU", "Open MPI v4.1.4").0;
+        let found = found.expect("it is consistent");
+        assert_eq!(found, kept);
+        let [short, long] = &found.sizes[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!((short.direct[0], short.eager[0]), (4.0, 2.0));
+        assert!(long.eager.is_empty(), "longer ones went as by default");
     }
 
     #[test]

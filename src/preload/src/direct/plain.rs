@@ -19,6 +19,18 @@ pub struct Area {
     pub huge: bool,
 }
 
+impl Area {
+    /// The part of it in `[start, end)`.
+    pub fn within(self, start: usize, end: usize) -> Option<Self> {
+        let part = Self {
+            start: self.start.max(start),
+            end: self.end.min(end),
+            ..self
+        };
+        (part.start < part.end).then_some(part)
+    }
+}
+
 /// The parts of `[start, end)` that may be moved. Slow: it has the kernel walk over all memory below `end`.
 pub fn areas(start: usize, end: usize) -> Vec<Area> {
     std::fs::File::open("/proc/self/smaps")

@@ -165,29 +165,38 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
 impl Owner {
     #[cold]
     fn serve(&mut self, arena: &Arena, start: usize, end: usize, contiguous: bool, sends: u32) {
-        self.collect(arena.words());
+        let some_are_lost = self.collect(arena.words());
         if sends.is_multiple_of(SPARSE) && !self.slots.is_empty() {
             super::bindings::set();
             self.look_at_one(arena);
         }
-        let count = self.wanted.len();
-        self.wanted
-            .retain(|wanted| wanted.start < start || wanted.end > end);
-        let hit = self.wanted.len() < count;
+        let mut hits = Vec::new();
+        self.wanted.retain(|wanted| {
+            let hit = wanted.start >= start && wanted.end <= end;
+            if hit {
+                hits.push((wanted.start, wanted.end));
+            }
+            !hit
+        });
         for wanted in &mut self.wanted {
             wanted.chances -= 1;
         }
         self.wanted.retain(|wanted| wanted.chances > 0);
         WAITING.store(!self.wanted.is_empty(), Relaxed);
-        if hit && contiguous {
-            self.promote(arena, start, end);
+        if some_are_lost && !hits.is_empty() {
+            // More pieces are asked for than requests have room: of so long a message most likely all.
+            hits.push((start, end));
+        }
+        if contiguous && !hits.is_empty() {
+            self.promote(arena, start, end, hits);
         }
     }
 
-    /// Takes the peers' requests.
-    fn collect(&mut self, words: &Words) {
+    /// Takes the peers' requests; returns whether some were lost, because there were too many since the last time.
+    fn collect(&mut self, words: &Words) -> bool {
         let (asked, seen) = (words.asked.load(Relaxed), SEEN.load(Relaxed));
-        for number in Words::oldest(asked, seen)..asked {
+        let oldest = Words::oldest(asked, seen);
+        for number in oldest..asked {
             if let Some((start, bytes)) = words.take(number) {
                 let end = start.saturating_add(bytes);
                 self.wanted.retain(|w| (w.start, w.end) != (start, end));
@@ -202,13 +211,17 @@ impl Owner {
             }
         }
         SEEN.store(asked, Relaxed);
+        oldest > seen
     }
 
-    /// Moves the whole pages of the message `[start, end)` that may be moved.
-    fn promote(&mut self, arena: &Arena, start: usize, end: usize) {
+    /// Moves those whole pages of the message `[start, end)` that are asked for and may be moved.
+    fn promote(&mut self, arena: &Arena, start: usize, end: usize, asked: Vec<(usize, usize)>) {
         let message = (start, end - start);
-        let (start, end) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
-        if start >= end || self.held_by_device {
+        let wanted = pages_of(start, end, asked);
+        let (Some(&(first, _)), Some(&(_, last))) = (wanted.first(), wanted.last()) else {
+            return;
+        };
+        if self.held_by_device {
             return;
         }
         // Work that comes once in a process is no part of the price.
@@ -222,7 +235,11 @@ impl Owner {
         }
         self.reclaim(arena);
         let (mut ticks, mut bytes) = (0, 0);
-        for area in plain::areas(start, end) {
+        let areas = plain::areas(first, last);
+        let wanted = wanted.iter();
+        let parts = wanted
+            .flat_map(|&(start, end)| areas.iter().filter_map(move |area| area.within(start, end)));
+        for area in parts {
             let moves = clock::now();
             if let Some(moved) = self.move_in(arena, area) {
                 ticks += clock::now().wrapping_sub(moves);
@@ -401,6 +418,24 @@ impl Owner {
         }
         self.free = joined;
     }
+}
+
+/// The whole pages of the message `[start, end)` that hold something of what is asked for, as ranges in order and apart.
+/// (UCX reads a long message in pieces, and a collective's buffer is read by several peers: each asks for its own.)
+fn pages_of(start: usize, end: usize, mut asked: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+    let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
+    asked.sort_unstable();
+    let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(asked.len());
+    for (low, high) in asked {
+        let low = (low & !(PAGE - 1)).max(first);
+        let high = high.next_multiple_of(PAGE).min(last);
+        match ranges.last_mut() {
+            _ if low >= high => {}
+            Some((_, before)) if *before >= low => *before = high.max(*before),
+            _ => ranges.push((low, high)),
+        }
+    }
+    ranges
 }
 
 /// Tells peers what a promotion has taken: `all` ticks, `ticks` of them to move `bytes` bytes.

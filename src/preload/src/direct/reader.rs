@@ -20,7 +20,7 @@ const LEAST: usize = 2 * PAGE;
 /// Without a quick question about one address, only copies that take the kernel longer than reading /proc/PID/maps.
 const LEAST_WITHOUT_QUERY: usize = 512 * 1024;
 /// At most so many mappings of the arena make up one message.
-const PIECES: usize = 4;
+const PIECES: usize = 8;
 /// Ranges that are counted (two for each place of the table).
 const PLACES: usize = 2048;
 /// Reads of a process after which its arena is looked for.
