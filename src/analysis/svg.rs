@@ -23,6 +23,8 @@ const LETTER: f64 = 6.2;
 
 /// Around the text of a box.
 const PADDING: f64 = 8.0;
+/// From a box to the count of an edge back to it.
+const BESIDE: f64 = 10.0;
 
 /// The flowgraph has too many boxes to be drawn so that it could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +147,7 @@ pub fn draw(thread: &ThreadAnalysis, label: &dyn Fn(usize) -> Label) -> Result<D
         })
         .collect();
     let ends: Vec<(usize, usize)> = boxes.edges.iter().map(|&(a, b, _)| (a, b)).collect();
-    let drawn = layout(&sizes, &ends);
+    let drawn = layout(&with_counts(&sizes, &boxes.edges), &ends);
     let mut text = String::from(
         "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"context-stroke\"/></marker></defs>\n",
     );
@@ -237,6 +239,18 @@ pub fn draw(thread: &ThreadAnalysis, label: &dyn Fn(usize) -> Label) -> Result<D
     })
 }
 
+/// The sizes of boxes with room beside them for the count of an edge back to the box itself.
+fn with_counts(sizes: &[(f64, f64)], edges: &[(usize, usize, u64)]) -> Vec<(f64, f64)> {
+    /// What lies between two boxes in any case.
+    const FREE: f64 = 24.0;
+    let mut sizes = sizes.to_vec();
+    for &(from, _, number) in edges.iter().filter(|(from, to, _)| from == to) {
+        let beside = BESIDE + count(number).chars().count() as f64 * LETTER + PADDING;
+        sizes[from].0 += 2.0 * (beside - FREE).max(0.0);
+    }
+    sizes
+}
+
 /// What is written in a box.
 fn lines(thread: &ThreadAnalysis, group: &Group, label: Option<&Label>) -> Vec<String> {
     let interval = group.interval.map(|number| &thread.intervals[number]);
@@ -293,7 +307,7 @@ fn around((x, y): (f64, f64), (w, h): (f64, f64)) -> (String, (f64, f64)) {
     let out = right + 26.0;
     (
         format!("M{right:.1} {low:.1}C{out:.1} {low:.1} {out:.1} {high:.1} {right:.1} {high:.1}"),
-        (right + 10.0, y + h / 2.0 + 3.0),
+        (right + BESIDE, y + h / 2.0 + 3.0),
     )
 }
 

@@ -30,6 +30,8 @@ pub struct Report {
     pub saved_at: u64,
     /// From MPI_Init to MPI_Finalize, all ranks and all runs together, in seconds; `None` where that is not known.
     pub seconds: Option<f64>,
+    /// Of that, in intervals that are left out because the latest run did not execute them; an estimate.
+    pub earlier_seconds: f64,
     /// Message bytes of all runs by the way they were copied.
     pub copied: Copied,
     /// Those of the latest run.
@@ -152,6 +154,7 @@ impl Report {
             joined.add(*number, rank_state, all);
         }
         joined.complete_modules(&state.key);
+        let earlier_seconds = joined.earlier_seconds;
         let (sites, intervals) = joined.rows(symbols);
         let by_rank = chosen.iter().map(|(number, s)| RankRow::new(*number, s));
         let by_rank: Vec<RankRow> = by_rank.collect();
@@ -170,6 +173,7 @@ impl Report {
             runs: chosen.iter().map(|(_, s)| s.runs).max().unwrap_or(0),
             saved_at: chosen.iter().map(|(_, s)| s.saved_at).max().unwrap_or(0),
             seconds: total(by_rank.iter().map(|rank| rank.seconds)),
+            earlier_seconds,
             copied,
             latest,
             tally,
@@ -180,6 +184,15 @@ impl Report {
             by_rank,
             key: state.key.clone(),
         })
+    }
+}
+
+impl Report {
+    /// The time that shares are of: that of the runs, or of the intervals, where these are estimated to be longer.
+    pub fn whole_seconds(&self) -> f64 {
+        let rows = self.intervals.iter().filter_map(|row| row.seconds);
+        let inside = self.earlier_seconds + rows.filter(|part| part.is_finite()).sum::<f64>();
+        self.seconds.unwrap_or(0.0).max(inside)
     }
 }
 
@@ -198,6 +211,8 @@ struct Joined {
     sites: Vec<JoinedSite>,
     interval_places: HashMap<Vec<usize>, usize>,
     intervals: Vec<JoinedInterval>,
+    /// Time in intervals that are not shown.
+    earlier_seconds: f64,
 }
 
 struct JoinedSite {
@@ -227,6 +242,9 @@ impl Joined {
         let of = |i: &u32| index.get(*i as usize).copied();
         for interval in &state.intervals {
             if !is_shown(interval.used_at, interval.executions) {
+                self.earlier_seconds += Some(interval.seconds)
+                    .filter(|seconds| seconds.is_finite())
+                    .unwrap_or(0.0);
                 continue;
             }
             let Some(nodes) = interval.nodes.iter().map(of).collect::<Option<Vec<_>>>() else {

@@ -157,7 +157,10 @@ fn what_the_latest_run_did_not_use_is_left_out_unless_asked_for() {
     let state = state(vec![old]);
     let latest = report(&state, None, false);
     assert!(latest.sites.is_empty() && latest.intervals.is_empty());
+    // What they took is not counted as time outside of intervals.
+    assert_eq!(latest.earlier_seconds, 0.01);
     let all = report(&state, None, true);
+    assert_eq!(all.earlier_seconds, 0.0);
     assert_eq!((all.sites.len(), all.intervals.len()), (3, 1));
 }
 

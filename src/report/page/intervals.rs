@@ -52,8 +52,8 @@ fn interval(report: &Report, names: &Names, place: usize, listed: usize) -> Mark
     let at = |field: &str| format!("/intervals/{place}/{field}");
     let share = row
         .seconds
-        .zip(report.seconds)
-        .map(|(part, whole)| 100.0 * part / whole);
+        .filter(|_| report.seconds.is_some())
+        .map(|part| 100.0 * part / report.whole_seconds());
     let share = share.filter(|share| share.is_finite());
     html! {
         tbody id={ "interval-" (place) } {

@@ -31,7 +31,7 @@ pub(super) fn section(report: &Report, names: &Names) -> Option<Section> {
     if order.is_empty() {
         return None;
     }
-    let whole = report.seconds.unwrap_or(0.0).max(inside);
+    let whole = report.whole_seconds();
     let bar = |label: String, tone: usize, seconds: f64| {
         let text = units::time(seconds);
         let mut values = vec![(0.0, String::new()); tone];
@@ -56,7 +56,12 @@ pub(super) fn section(report: &Report, names: &Names) -> Option<Section> {
             others,
         ));
     }
-    let outside = whole - inside;
+    let earlier = report.earlier_seconds;
+    if earlier > 0.0 {
+        let label = "intervals not in the latest run".to_owned();
+        bars.push(bar(label, 3, earlier));
+    }
+    let outside = (whole - inside - earlier).max(0.0);
     if report.seconds.is_some() {
         bars.push(bar("outside the intervals".to_owned(), 4, outside));
     }
