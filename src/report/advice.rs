@@ -5,6 +5,7 @@ use crate::state::format::{Copied, RankState};
 use crate::state::ways::Ways;
 
 use super::decision::Tally;
+use super::knobs;
 use super::units::{bytes, share, signed_percent};
 use super::ways::{self, Messages};
 
@@ -51,7 +52,7 @@ pub fn advice(copied: &Copied, mpi: &str, not_direct: &str) -> Option<String> {
                 .to_owned(),
         );
     }
-    let knob = ways::user_space_knob(mpi);
+    let knob = knobs::user_space_knob(mpi);
     let direct = match not_direct {
         "" => "no buffer was sent often enough for direct copies".to_owned(),
         why => format!("no direct copies: {why}"),

@@ -4,6 +4,7 @@
 mod advice;
 mod decision;
 mod json;
+mod knobs;
 pub mod page;
 mod ranks;
 mod rows;
@@ -15,8 +16,9 @@ mod ways;
 pub use advice::{advice, share_line, summary_line};
 pub use decision::{Decision, Tally};
 pub use json::to_json;
+pub use knobs::open_mpi_eager;
 pub use ranks::{RankPart, RankRow};
 pub use rows::{IntervalRow, NodeRow, Report, SiteRow};
 pub use symbols::{Location, Symbols};
 pub use table::to_text;
-pub use ways::{Faster, FasterSize, Messages, OtherWays, open_mpi_eager, other_ways};
+pub use ways::{Faster, FasterSize, Messages, OtherWays, other_ways};
