@@ -25,7 +25,7 @@ pub struct Kept {
     /// Steps of earlier runs.
     found: usize,
     /// Other runs of the same benchmark stay away as long as it is open.
-    _lock: File,
+    lock: File,
 }
 
 /// One line of the file.
@@ -88,7 +88,7 @@ impl Kept {
             steps: RefCell::new(steps),
             file: RefCell::new(file),
             dir,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -175,6 +175,8 @@ impl Drop for Kept {
                 let _ = fs::remove_file(self.dir.with_extension("lock"));
             }
         }
+        // Whoever else holds the descriptor: a process that is being started does, until its exec.
+        let _ = self.lock.unlock();
     }
 }
 

@@ -12,8 +12,9 @@ pub(super) struct Knob {
     pub(super) is_bounded: bool,
 }
 
-const USER: &str = "copies in user space";
-const EAGER: &str = "eager messages";
+/// Names of the ways.
+pub(super) const USER: &str = "copies in user space";
+pub(super) const EAGER: &str = "eager messages";
 
 const OPEN_MPI_4_USER: &str =
     "mpirun --mca btl_vader_single_copy_mechanism none (with pml ucx: UCX_RNDV_THRESH=inf)";

@@ -305,6 +305,7 @@ fn sentence(name: &str, faster: &Faster, effects: &[Effect], when: &str) -> Stri
 
 #[cfg(test)]
 mod tests {
+    use super::super::knobs::{EAGER, USER};
     use super::*;
     use crate::state::ways::tests::ways;
 
