@@ -372,7 +372,7 @@ impl Engine {
             return self.try_out(clock, idle);
         }
         self.trial.abandon();
-        let rest = self.rest.begin();
+        let rest = self.rest.begin(self.config.mode == Mode::Tune);
         if rest > 0 {
             // What comes after it follows nothing.
             self.lose_track();

@@ -5,6 +5,8 @@
 const SETTLED: u32 = 256;
 /// Undisturbed calls before the first rest.
 const CALM: u32 = 2048;
+/// The same where nothing is ever learnt, in a replay: what follows so many calls finds its routines a rest later at most.
+const CALM_REPLAY: u32 = 512;
 /// Calls that are followed between two rests: enough to see loops of that many calls.
 const WATCH: u32 = 512;
 /// Length of the first rest, in calls; each further one is twice as long.
@@ -86,11 +88,12 @@ impl Rest {
         self.left -= 1;
     }
 
-    /// Begins a rest and returns its length in calls; 0 when the program has only just become calm.
-    pub(super) fn begin(&mut self) -> usize {
+    /// Begins a rest and returns its length in calls; 0 when the program has only just become calm. `learns` says
+    /// whether something may still be learnt.
+    pub(super) fn begin(&mut self, learns: bool) -> usize {
         if !self.calm {
             self.calm = true;
-            self.left = CALM - SETTLED;
+            self.left = if learns { CALM } else { CALM_REPLAY } - SETTLED;
             return 0;
         }
         let length = self.length;
@@ -146,7 +149,7 @@ mod tests {
     fn until_rest(rest: &mut Rest) -> (u32, usize) {
         for calls in 1..=CALM {
             if rest.is_due() {
-                match rest.begin() {
+                match rest.begin(true) {
                     0 => assert_eq!(calls, SETTLED),
                     length => return (calls, length),
                 }
@@ -163,6 +166,19 @@ mod tests {
             assert!(rest.is_calm());
             assert_eq!(until_rest(&mut rest), (WATCH, length));
         }
+    }
+
+    #[test]
+    fn a_replay_rests_sooner() {
+        let mut rest = Rest::default();
+        let mut calls = 0;
+        while calls < CALM {
+            calls += 1;
+            if rest.is_due() && rest.begin(false) > 0 {
+                break;
+            }
+        }
+        assert_eq!(calls, CALM_REPLAY);
     }
 
     #[test]
