@@ -19,6 +19,8 @@ const DT_RELACOUNT: u64 = 0x6fff_fff9;
 /// Relocations that hold a symbol's address (System V ABI for x86-64, table 4.9).
 const R_X86_64_GLOB_DAT: u32 = 6;
 const R_X86_64_JUMP_SLOT: u32 = 7;
+/// A symbol that may be missing (elf(5)).
+const STB_WEAK: u8 = 2;
 
 /// A symbol's name with its hash, which is compared first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub struct Dynamic {
 pub struct Binding<'a> {
     /// The symbol's name.
     pub name: &'a CStr,
+    /// Whether the module does without it where it is missing.
+    pub is_weak: bool,
     /// The place.
     place: *const AtomicU64,
     read_only: Range<usize>,
@@ -205,6 +209,7 @@ impl Dynamic {
                 let symbol = unsafe { &*self.symbols.add((relocation.r_info >> 32) as usize) };
                 Some(Binding {
                     name: self.name(symbol),
+                    is_weak: symbol.st_info >> 4 == STB_WEAK,
                     place: (self.base + relocation.r_offset as usize) as *const AtomicU64,
                     read_only: read_only.clone(),
                 })

@@ -162,7 +162,8 @@ fn rebind(own: &Dynamic, entries: &[Entry], pair: impl Fn(&Entry, usize) -> (usi
             if let Some(entry) = entries.iter().find(|entry| entry.name == name) {
                 let stub = own.base() + entry.address() as usize;
                 let (from, to) = pair(entry, stub);
-                if binding.target() == from {
+                // Who cannot do without it keeps the stub, which answers an error.
+                if binding.target() == from && (to != 0 || binding.is_weak) {
                     binding.bind(to);
                 }
             }
