@@ -397,6 +397,7 @@ impl Model {
     /// One variable learns its share of the latest evaluation, which it was executed in with this choice.
     pub fn absorb(&mut self, variable: usize, choice: u16) {
         if let Some(variable) = self.variables.get_mut(variable) {
+            variable.note_tried(choice);
             variable.absorb(choice, self.latest);
         }
     }

@@ -27,6 +27,29 @@ fn learn(
 
 proptest! {
     #[test]
+    fn what_was_evaluated_is_not_drawn_as_untried(seed: u64, costs in prop::collection::vec(0.1f64..4.0, 0..30)) {
+        let mut model = model(&[24]);
+        let mut random = Random::new(seed);
+        let mut known = vec![false; 24];
+        known[0] = true;
+        for cost in costs {
+            // By any way of drawing.
+            let choice = match random.below(3) {
+                0 => model.draw_untried(0).unwrap_or(0),
+                _ => random.below(24) as u16,
+            };
+            learn(&mut model, &[choice], cost, |_| 0.0);
+            known[usize::from(choice)] = true;
+        }
+        while let Some(choice) = model.draw_untried(0) {
+            prop_assert!(!std::mem::replace(&mut known[usize::from(choice)], true), "{choice}");
+        }
+        prop_assert!(known.iter().all(|&known| known), "{known:?}");
+    }
+}
+
+proptest! {
+    #[test]
     fn what_is_evaluated_takes_its_place_in_the_ranking(seed: u64, costs in prop::collection::vec(0.1f64..4.0, 1..200)) {
         let mut model = model(&[7, 1, 12]);
         let mut random = Random::new(seed);

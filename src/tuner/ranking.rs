@@ -105,6 +105,21 @@ impl Variable {
         })
     }
 
+    /// A choice was evaluated, perhaps without having been drawn by [`Self::next_untried`].
+    pub(super) fn note_tried(&mut self, choice: u16) {
+        let first = usize::from(self.tried);
+        let Some(place) = self.entries.get(usize::from(choice)).map(|e| e.place) else {
+            return;
+        };
+        if usize::from(place) >= first
+            && let Some(&untried) = self.order.get(first)
+        {
+            self.put(usize::from(place), untried);
+            self.put(first, choice);
+            self.tried += 1;
+        }
+    }
+
     /// The choice at a place of those that were evaluated, or the best of all.
     #[inline]
     pub(super) fn leader(&self, place: u16) -> u16 {
