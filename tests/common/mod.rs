@@ -4,6 +4,7 @@
 // Every test file compiles this module for itself and uses its own part of it.
 #![allow(dead_code)]
 
+pub mod bench;
 pub mod browser;
 pub mod compare;
 pub mod compile;

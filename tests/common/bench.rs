@@ -1,0 +1,20 @@
+//! `copytune bench` as a command.
+
+use super::shim;
+use std::process::{Command, Output};
+
+/// A benchmark. Nothing of the user's is read or left behind.
+pub fn bench() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_copytune"));
+    command.arg("bench").env_remove("COPYTUNE_LIB");
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command
+}
+
+/// Runs it with the preload library of this build.
+pub fn with_shim(command: &mut Command) -> Output {
+    command
+        .env("COPYTUNE_LIB", shim())
+        .output()
+        .expect("the command can be started")
+}
