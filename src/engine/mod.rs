@@ -13,7 +13,7 @@ mod trial;
 use interval::Timing;
 pub use interval::{Interval, Stage, Variable};
 pub use node::{Node, NodeInfo};
-use rest::Rest;
+use rest::{LEARNING, REPLAYING, Rest};
 use trial::Trial;
 
 use crate::flow::{IntervalId, NodeId, OUTSIDE, OVERFLOW, Tracker};
@@ -159,6 +159,10 @@ impl Engine {
         if config.mode == Mode::Record {
             tracker.set_alarm(recorded::FIRST_CHECKPOINT);
         }
+        let rest = Rest::new(match config.mode {
+            Mode::Replay => &REPLAYING,
+            _ => &LEARNING,
+        });
         Self {
             tracker,
             nodes: Vec::new(),
@@ -170,7 +174,7 @@ impl Engine {
             detects: !matches!(config.mode, Mode::Record | Mode::Forced),
             config,
             started: None,
-            rest: Rest::default(),
+            rest,
             news: false,
             notice: None,
             new_phase: None,
@@ -372,7 +376,7 @@ impl Engine {
             return self.try_out(clock, idle);
         }
         self.trial.abandon();
-        let rest = self.rest.begin(self.config.mode == Mode::Tune);
+        let rest = self.rest.begin();
         if rest > 0 {
             // What comes after it follows nothing.
             self.lose_track();
