@@ -18,6 +18,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let mut code = String::new();
     let mut slots = String::new();
+    let mut stacked_words = String::new();
+    let mut names = String::new();
     let mut recent = String::new();
     let (mut count, mut count_of_recent) = (0, 0);
     let mut greatest = 0;
@@ -26,24 +28,27 @@ fn main() {
             let arity = call.arguments(binding);
             greatest = greatest.max(arity);
             let stacked = arity.saturating_sub(IN_REGISTERS);
+            let place = names.len();
+            write!(names, "{name}\0").unwrap();
             writeln!(
                 slots,
-                "Slot::new(c\"{name}\", {id}, Binding::{binding:?}, wrap_{stacked}),"
+                "Slot::new({count}, {place}, {id}, Binding::{binding:?}),"
             )
             .unwrap();
+            write!(stacked_words, "{stacked}, ").unwrap();
             // One call less to rest; the wrapper makes good for it where none was left, which the carry tells.
             writeln!(
                 code,
                 "#[unsafe(naked)] #[unsafe(no_mangle)] unsafe extern \"C\" fn {name}() {{\
                  naked_asm!(\"lea r11, [rip + {{slots}} + {count} * {{size}}]\", \
                  \"mov r10, qword ptr [rip + copytune_tls@GOTTPOFF]\", \
-                 \"sub qword ptr fs:[r10 + {{rest}}], 1\", \"jb {{wrapper}}\", \"jmp qword ptr [r11 + {{resting}}]\", \
+                 \"sub qword ptr fs:[r10 + {{rest}}], 1\", \"jb {{wrapper}}\", \"jmp qword ptr [rip + {{resting}} + {count} * 8]\", \
                  slots = sym SLOTS, size = const size_of::<Slot>(), rest = const tls::REST, \
-                 resting = const Slot::RESTING, wrapper = sym wrap_{stacked}) }}"
+                 resting = sym RESTING, wrapper = sym wrap_{stacked}) }}"
             )
             .unwrap();
             if is_recent(call, binding) {
-                writeln!(recent, "Name::with_hash(c\"{name}\", {}),", hash(&name)).unwrap();
+                writeln!(recent, "({place}, {}),", hash(&name)).unwrap();
                 count_of_recent += 1;
             }
             count += 1;
@@ -52,7 +57,14 @@ fn main() {
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let text = format!(
         "pub static SLOTS: [Slot; {count}] = [\n{slots}];\n\
-         pub static RECENT: [Name<'static>; {count_of_recent}] = [\n{recent}];\n{code}"
+         pub static RESTING: [AtomicPtr<u8>; {count}] = [const {{ AtomicPtr::new(core::ptr::null_mut()) }}; {count}];\n\
+         /// Words on the stack of each slot's call.\n\
+         pub static STACKED: [u8; {count}] = [{stacked_words}];\n\
+         /// All names, each ended by a zero.\n\
+         pub static NAMES: &str = \"{}\";\n\
+         /// Those that not every MPI library has: their places among the names, and their hashes.\n\
+         pub static RECENT: [(u32, u32); {count_of_recent}] = [\n{recent}];\n{code}",
+        names.escape_default()
     );
     std::fs::write(format!("{out}/stubs.rs"), text).expect("OUT_DIR can be written");
     assert!(

@@ -111,7 +111,7 @@ fn begin_or_end(slot: &'static Slot, arguments: Arguments, thread: &mut Thread) 
         After::Nothing
     } else {
         take(thread, arguments);
-        match slot.call.role {
+        match slot.call().role {
             Role::Finalize => life::finalising(),
             Role::Abort => life::aborting(),
             _ => {}
@@ -157,7 +157,7 @@ pub extern "C" fn leave(slot: &'static Slot, arguments: Arguments, after: After)
 
 /// What a call has done: the operation that it began, those that it ended, the library that it started.
 fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
-    match slot.call.role {
+    match slot.call().role {
         Role::Init => life::initialised(slot),
         Role::Finalize => life::finalised(),
         Role::Abort => {}

@@ -16,7 +16,7 @@ impl Session {
     #[cold]
     #[inline(never)]
     pub(super) fn offer(&mut self, slot: &Slot, arguments: Arguments) {
-        let Role::Collective { sources, .. } = slot.call.role else {
+        let Role::Collective { sources, .. } = slot.call().role else {
             return;
         };
         for &source in sources {
@@ -40,7 +40,7 @@ impl Session {
                 data = same_as_received(slot, arguments, data)?;
             }
         }
-        let last = slot.call.arguments(binding) - 1 - u8::from(binding.is_fortran());
+        let last = slot.call().arguments(binding) - 1 - u8::from(binding.is_fortran());
         let communicator = arguments.word(last);
         let place = self
             .datatypes
@@ -70,7 +70,7 @@ fn same_as_received(slot: &Slot, arguments: Arguments, data: Data) -> Option<Dat
     let Role::Collective {
         message: Some(message),
         ..
-    } = slot.call.role
+    } = slot.call().role
     else {
         return None;
     };

@@ -193,27 +193,36 @@ impl Dynamic {
         unsafe { CStr::from_ptr(self.strings.add(symbol.st_name as usize).cast()) }
     }
 
+    /// The module's relocations, those without symbols left out as far as they come first, and their symbols.
+    fn relocations(&self) -> impl Iterator<Item = (&libc::Elf64_Rela, &Elf64_Sym)> {
+        (self.bindings.iter())
+            .flat_map(|&(first, number)| (0..number).map(move |at| first.wrapping_add(at)))
+            .map(|relocation| {
+                // SAFETY: one of the module's relocations, of which it has so many.
+                let relocation = unsafe { &*relocation };
+                // SAFETY: the upper half is an index into the module's symbol table.
+                let symbol = unsafe { &*self.symbols.add((relocation.r_info >> 32) as usize) };
+                (relocation, symbol)
+            })
+    }
+
+    /// The names of all symbols that the module refers to in any way; empty ones among them.
+    pub fn references(&self) -> impl Iterator<Item = &CStr> {
+        self.relocations().map(|(_, symbol)| self.name(symbol))
+    }
+
     /// Every place where the module keeps a symbol's address, for calls or for comparisons.
     pub fn bindings(&self) -> impl Iterator<Item = Binding<'_>> {
         let read_only = self.read_only.0..self.read_only.1;
-        (self.bindings.iter())
-            .flat_map(|&(first, number)| (0..number).map(move |at| first.wrapping_add(at)))
-            .filter_map(move |relocation| {
-                // SAFETY: one of the module's relocations, of which it has so many.
-                let relocation = unsafe { &*relocation };
-                let kind = relocation.r_info as u32;
-                if kind != R_X86_64_GLOB_DAT && kind != R_X86_64_JUMP_SLOT {
-                    return None;
-                }
-                // SAFETY: the upper half is an index into the module's symbol table.
-                let symbol = unsafe { &*self.symbols.add((relocation.r_info >> 32) as usize) };
-                Some(Binding {
-                    name: self.name(symbol),
-                    is_weak: symbol.st_info >> 4 == STB_WEAK,
-                    place: (self.base + relocation.r_offset as usize) as *const AtomicU64,
-                    read_only: read_only.clone(),
-                })
+        self.relocations().filter_map(move |(relocation, symbol)| {
+            let kind = relocation.r_info as u32;
+            (kind == R_X86_64_GLOB_DAT || kind == R_X86_64_JUMP_SLOT).then(|| Binding {
+                name: self.name(symbol),
+                is_weak: symbol.st_info >> 4 == STB_WEAK,
+                place: (self.base + relocation.r_offset as usize) as *const AtomicU64,
+                read_only: read_only.clone(),
             })
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::library::Library;
 use crate::log::{self, Level};
 use crate::session::Session;
-use crate::stubs::Slot;
+use crate::stubs::{self, Slot};
 use crate::{clock, copies, direct, memory, presence, resolve, threads, ucx};
 use copytune_core::engine::{Config, Engine, Mode};
 use copytune_core::options::{self, Log, Options};
@@ -112,7 +112,7 @@ pub fn initialised(slot: &Slot) {
     if STATE.load(Ordering::Relaxed) != DORMANT {
         return;
     }
-    let session_only = slot.call.name == "MPI_Session_init";
+    let session_only = slot.call().name == "MPI_Session_init";
     if !session_only && !world_exists() {
         // It failed, and returned.
         return;
@@ -171,6 +171,7 @@ fn start(world: bool) -> bool {
     let memory = memory::Memory::load(&options, &library, place);
     THREADED.store(granted_multiple(), Ordering::Relaxed);
     threads::prepare();
+    stubs::prepare();
     PROCESS.store(std::process::id(), Ordering::Relaxed);
     let threshold = match options.mode {
         options::Mode::DryRun => usize::MAX,

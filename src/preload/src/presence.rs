@@ -5,12 +5,15 @@
 //! found here either. Its entry in the symbol table gets the address 0, which the loader passes over (the GNU C library's
 //! elf/dl-lookup.c, `check_match`), in this process's memory alone.
 //!
+//! Most processes that load this library, shells and launchers' helpers, can neither know an MPI function nor come to know
+//! one: nothing is done in them, as all of it takes 0.2 ms.
+//!
 //! An interpreter loads the MPI library late: until then what not every library has is hidden, and modules that come with the library are
 //! bound to the library's own functions. After MPI_Init both are put right.
 
 use crate::dynamic::{Dynamic, Name, unlocked};
 use crate::modules;
-use crate::stubs::RECENT;
+use crate::stubs;
 use core::mem::offset_of;
 use core::ops::ControlFlow;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -67,9 +70,28 @@ impl Entry {
     }
 }
 
+/// Whether any other module refers to an MPI function, or to one that loads or looks up what it was not linked with. The C
+/// library does that by functions of its own, for modules that have nothing to do with MPI.
+fn is_of_interest(own: &Dynamic) -> bool {
+    let mut found = false;
+    others(own, |module, _| {
+        found = found
+            || module.references().any(|name| {
+                let name = name.to_bytes();
+                [&b"MPI_"[..], b"PMPI_"]
+                    .iter()
+                    .any(|start| name.starts_with(start))
+                    || [&b"dlopen"[..], b"dlmopen", b"dlsym", b"dlvsym"].contains(&name)
+            });
+    });
+    found
+}
+
 /// When the process starts: hides what no other module has.
 pub fn hide() {
-    let Some(own) = own() else { return };
+    let Some(own) = own().filter(is_of_interest) else {
+        return;
+    };
     let mut entries = entries(&own);
     entries.retain(|entry| entry.other == 0);
     write(&entries, Entry::hide);
@@ -98,7 +120,7 @@ pub fn expose() {
 
 /// This library's tables.
 fn own() -> Option<Dynamic> {
-    let here = &raw const RECENT as usize;
+    let here = stubs::here();
     modules::each(|info, _| match modules::contains(info, here) {
         true => ControlFlow::Break(Dynamic::of(info)),
         false => ControlFlow::Continue(()),
@@ -118,14 +140,14 @@ fn others(own: &Dynamic, mut visit: impl FnMut(&Dynamic, &CStr)) {
 }
 
 fn entries(own: &Dynamic) -> Vec<Entry> {
-    let entry = |&name| {
+    let entry = |name| {
         Some(Entry {
             name,
             symbol: own.entry(name)?,
             other: 0,
         })
     };
-    let mut entries: Vec<Entry> = RECENT.iter().filter_map(entry).collect();
+    let mut entries: Vec<Entry> = stubs::recent().filter_map(entry).collect();
     others(own, |module, _| {
         for entry in entries.iter_mut().filter(|entry| entry.other == 0) {
             entry.other = module.defined(entry.name).unwrap_or(0);

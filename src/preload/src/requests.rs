@@ -41,7 +41,7 @@ impl Session {
         arguments: Arguments,
         mut visit: impl FnMut(&mut Self, u64, u32),
     ) {
-        let (count, address) = match slot.call.role {
+        let (count, address) = match slot.call().role {
             Role::Start | Role::Forget | Role::Finish(Finish::Wait | Finish::Test) => {
                 (1, arguments.word(0))
             }
@@ -80,7 +80,7 @@ impl Session {
 
     /// Chains the operations that a Wait or Test call concerns, or forgets that of a Cancel or Request_free.
     pub(super) fn before_finish(&mut self, slot: &Slot, arguments: Arguments) -> After {
-        if slot.call.role == Role::Forget {
+        if slot.call().role == Role::Forget {
             self.requests(slot, arguments, |session, request, _| {
                 session.ranges.remove(request)
             });

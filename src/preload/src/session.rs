@@ -280,7 +280,7 @@ impl Session {
     ) -> Option<Place> {
         let (mut sent, mut received) = (Message::default(), Message::default());
         let mut message = |data| self.datatypes.message(data, slot.binding, arguments);
-        let bytes = match slot.call.role {
+        let bytes = match slot.call().role {
             Role::Transfer { send, receive, .. } => {
                 sent = send.map(&mut message).unwrap_or_default();
                 received = receive.map(&mut message).unwrap_or_default();
@@ -302,7 +302,7 @@ impl Session {
         };
         let key = Key {
             from: arguments.return_address(),
-            call: u32::from(slot.id) << 3 | slot.binding as u32,
+            call: slot.key,
             bytes,
         };
         let (site, node) = match self.sites.find(key) {
@@ -347,7 +347,7 @@ impl Session {
             return (core::ptr::null_mut(), after);
         }
         self.active.spans = Spans::default();
-        match slot.call.role {
+        match slot.call().role {
             Role::Transfer { completion, .. } => {
                 let Some(site) = self.forecast.site(place.site) else {
                     return (self.matched(false), after);
@@ -406,7 +406,7 @@ impl Session {
 
     /// After a call for which `enter` answered [`After::Work`].
     pub fn leave(&mut self, slot: &'static Slot, arguments: Arguments) {
-        match slot.call.role {
+        match slot.call().role {
             Role::Transfer { completion, .. } => {
                 let (position, persistent) = match completion {
                     Completion::Request(position) => (position, false),

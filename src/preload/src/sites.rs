@@ -43,7 +43,7 @@ impl Session {
                 offset: key.from.wrapping_sub(module.base) as u64,
                 build: self.build(&module),
                 module: module.path,
-                call: slot.name.to_str().unwrap_or(slot.call.name).into(),
+                call: slot.name().to_str().unwrap_or(slot.call().name).into(),
                 bytes: key.bytes,
             })
             .map_or(IGNORED, |signature| self.new_node(slot, signature));
@@ -67,11 +67,11 @@ impl Session {
         }
         let info = NodeInfo {
             tunable: matches!(
-                slot.call.role,
+                slot.call().role,
                 Role::Transfer { .. } | Role::Start | Role::StartAll
             ) || slot.offers,
             collective: slot.offers,
-            sends: matches!(slot.call.role, Role::Transfer { send: Some(_), .. }),
+            sends: matches!(slot.call().role, Role::Transfer { send: Some(_), .. }),
             bytes: signature.bytes,
             identity,
         };

@@ -1,6 +1,7 @@
 //! The exported MPI symbols: each spelling has a slot; a stub leads from the symbol to the wrapper for the number of
 //! words that its arguments take on the stack, or past it while the thread rests.
 
+use crate::dynamic::Name;
 use crate::wrapper::*;
 use crate::{resolve, tls};
 use copytune_core::calls::{Binding, CALLS, Call, Completion, Data, Role};
@@ -8,20 +9,20 @@ use core::arch::naked_asm;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// One exported symbol.
+/// One exported symbol. It holds no addresses: the loader would write each into every process that loads this library,
+/// shells and launchers too, page by page.
 #[repr(C)]
 pub struct Slot {
     /// The next implementation in the chain; null until the first call.
     next: AtomicPtr<u8>,
-    /// Where a call leads while the thread rests: to the next implementation, or to the wrapper before that is known and
-    /// for calls that must be seen in any case.
-    resting: AtomicPtr<u8>,
-    /// The symbol's name.
-    pub name: &'static CStr,
-    /// The table's entry.
-    pub call: &'static Call,
-    /// Index into [`CALLS`].
-    pub id: u16,
+    /// Where its name begins among [`generated::NAMES`].
+    name: u32,
+    /// Distance in bytes of its entry from the first of [`CALLS`].
+    entry: u32,
+    /// The call and the binding as one number.
+    pub key: u32,
+    /// Its number.
+    number: u16,
     /// How to read its arguments.
     pub binding: Binding,
     /// Whether it starts or ends MPI.
@@ -134,22 +135,14 @@ impl Words {
 }
 
 impl Slot {
-    /// Offset of where a call leads while the thread rests, for the stubs.
-    pub const RESTING: usize = core::mem::offset_of!(Slot, resting);
-
-    const fn new(
-        name: &'static CStr,
-        id: u16,
-        binding: Binding,
-        wrapper: unsafe extern "C" fn(),
-    ) -> Self {
+    const fn new(number: u16, name: u32, id: u16, binding: Binding) -> Self {
         let call = &CALLS[id as usize];
         Self {
             next: AtomicPtr::new(core::ptr::null_mut()),
-            resting: AtomicPtr::new(wrapper as *mut u8),
             name,
-            call,
-            id,
+            entry: id as u32 * size_of::<Call>() as u32,
+            key: (id as u32) << 3 | binding as u32,
+            number,
             binding,
             is_life_cycle: matches!(call.role, Role::Init | Role::Finalize | Role::Abort),
             finishes: matches!(call.role, Role::Finish(_) | Role::Forget),
@@ -163,6 +156,18 @@ impl Slot {
             offers: matches!(call.role, Role::Collective { sources, .. } if !sources.is_empty()),
             words: Words::new(call, binding),
         }
+    }
+
+    /// The symbol's name.
+    pub fn name(&self) -> &'static CStr {
+        name_at(self.name)
+    }
+
+    /// The table's entry.
+    #[inline(always)]
+    pub fn call(&self) -> &'static Call {
+        // SAFETY: `new` has found an element of the table at this distance from its first.
+        unsafe { &*CALLS.as_ptr().byte_add(self.entry as usize) }
     }
 
     /// The next implementation; one that only reports an error where the MPI library has none.
@@ -180,21 +185,55 @@ impl Slot {
 
     #[cold]
     fn find(&self) -> *const u8 {
-        let found = resolve::next(self.name);
+        let found = resolve::next(self.name());
         self.next.store(found.cast_mut(), Ordering::Release);
-        let seen_always = self.is_life_cycle || matches!(self.call.role, Role::TypeFree);
-        if !seen_always {
-            self.resting.store(found.cast_mut(), Ordering::Release);
+        let seen_always = self.is_life_cycle || matches!(self.call().role, Role::TypeFree);
+        if let (false, Some(resting)) = (seen_always, RESTING.get(usize::from(self.number))) {
+            resting.store(found.cast_mut(), Ordering::Release);
         }
         found
     }
 }
 
-pub use generated::RECENT;
+fn name_at(place: u32) -> &'static CStr {
+    let rest = NAMES.as_bytes().get(place as usize..).unwrap_or_default();
+    CStr::from_bytes_until_nul(rest).unwrap_or_default()
+}
+
+/// C functions that not every MPI library has.
+pub fn recent() -> impl Iterator<Item = Name<'static>> {
+    (RECENT.iter()).map(|&(place, hash)| Name::with_hash(name_at(place), hash))
+}
+
+/// An address inside this library.
+pub fn here() -> usize {
+    &raw const SLOTS as usize
+}
+
+/// Before any thread may rest: calls that come then lead to the next implementation where that is known, else to
+/// the wrapper, and so do those that must be seen in any case.
+pub fn prepare() {
+    for (resting, &stacked) in RESTING.iter().zip(&STACKED) {
+        let wrapper = WRAPPERS[usize::from(stacked)] as *mut u8;
+        // What another thread has found meanwhile stays.
+        let _ = resting.compare_exchange(
+            core::ptr::null_mut(),
+            wrapper,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+    }
+}
+
+/// By the number of words that a call's arguments take on the stack.
+static WRAPPERS: [unsafe extern "C" fn(); 8] = [
+    wrap_0, wrap_1, wrap_2, wrap_3, wrap_4, wrap_5, wrap_6, wrap_7,
+];
+
+use generated::{NAMES, RECENT, RESTING, SLOTS, STACKED};
 
 #[allow(non_snake_case, missing_docs)]
 mod generated {
     use super::*;
-    use crate::dynamic::Name;
     include!(concat!(env!("OUT_DIR"), "/stubs.rs"));
 }
