@@ -33,6 +33,8 @@ pub struct Bar {
 
 const STEP: f64 = 24.0;
 const LONGEST: usize = 44;
+/// No part is narrower: its edges would cover it.
+const SEEN: f64 = 2.0;
 
 impl Bars {
     /// The bars as an `<svg>` element.
@@ -91,8 +93,9 @@ impl Bar {
         let mut x = left;
         let mut rects = Vec::new();
         for (part, (value, text)) in self.values.iter().enumerate() {
-            let width = (right - left) * drawable(*value) / whole;
+            let mut width = (right - left) * drawable(*value) / whole;
             if width > 0.0 {
+                width = width.max(SEEN);
                 rects.push((x, width, part, text.as_str()));
             }
             x += width;

@@ -125,7 +125,7 @@ impl Laid {
         let range = self.high - self.low;
         let step = match self.scale {
             Scale::Linear => nice(range / most),
-            // Within two decades the values 2 and 5 are written too.
+            // Within two decades other digits than 1 are written too.
             Scale::Log10 if range < 2.0 => return self.digits(),
             Scale::Log2 | Scale::Log10 => (range / most).ceil().max(1.0),
         };
@@ -150,10 +150,18 @@ impl Laid {
     }
 
     fn digits(&self) -> Vec<(f64, f64)> {
+        let few = self.with_digits(&[1.0, 2.0, 5.0]);
+        match few.len() {
+            4.. => few,
+            _ => self.with_digits(&[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0]),
+        }
+    }
+
+    fn with_digits(&self, digits: &[f64]) -> Vec<(f64, f64)> {
         let decades = self.low.floor() as i32..=self.high.ceil() as i32;
         let edge = 1e-9 * (self.high - self.low);
         decades
-            .flat_map(|decade| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(decade)))
+            .flat_map(|decade| digits.iter().map(move |digit| digit * 10f64.powi(decade)))
             .filter(|value| {
                 let place = value.log10();
                 place >= self.low - edge && place <= self.high + edge
@@ -199,7 +207,11 @@ mod tests {
         let decades = texts(Scale::Log10, &[1e-6, 1e-2], 8);
         assert_eq!(decades.len(), 5);
         assert!((decades[2] / 1e-4 - 1.0).abs() < 1e-12);
-        assert_eq!(texts(Scale::Log10, &[0.9, 6.0], 8), [1.0, 2.0, 5.0]);
+        assert_eq!(texts(Scale::Log10, &[0.9, 11.0], 8), [1.0, 2.0, 5.0, 10.0]);
+        assert_eq!(
+            texts(Scale::Log10, &[2.6, 11.0], 8),
+            [3.0, 4.0, 5.0, 7.0, 10.0]
+        );
         // No power of two between them: the ends.
         let ends = texts(Scale::Log2, &[17.0, 19.0], 8);
         assert_eq!(ends.len(), 2);

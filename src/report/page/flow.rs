@@ -29,6 +29,9 @@ pub enum Source {
     Learnt,
 }
 
+/// A drawing is made narrower to fit the page, but not below this part of its width; beyond that it is scrolled.
+const READABLE: f64 = 0.75;
+
 /// What makes a call of the report and one of the flowgraph the same.
 type Identity<'a> = (&'a str, &'a str, u64);
 
@@ -105,7 +108,7 @@ fn svg(drawing: &Drawing, flow: &Flow, executable: &str) -> Markup {
     let (width, height) = (drawing.width.ceil(), drawing.height.ceil());
     html! {
         svg.flow xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height)
-            font-family="monospace" font-size="10" role="group" {
+            style=(format!("min-width:{:.0}px", READABLE * width)) font-family="monospace" font-size="10" role="group" {
             title { "Flowgraph of " (executable) ", rank " (flow.rank) }
             desc {
                 (flow.thread.sites.len()) " call signatures in " (flow.thread.intervals.len()) " intervals; the tables have all of them."

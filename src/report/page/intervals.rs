@@ -108,6 +108,8 @@ fn class(decision: Decision) -> &'static str {
 fn calls(report: &Report, row: &IntervalRow, start: usize, end: usize) -> Markup {
     html! {
         table.inner {
+            // The same in every interval.
+            colgroup { col.name; col.number; col.number; col; col.place; }
             thead.quiet {
                 tr {
                     th scope="col" { "Call" }

@@ -5,7 +5,7 @@ use std::path::Path;
 use maud::{Markup, html};
 
 use crate::analysis::hue;
-use crate::report::{IntervalRow, Report, SiteRow};
+use crate::report::{IntervalRow, Report, SiteRow, units};
 
 /// The names of a report's intervals: the number of the loop as in `copytune show`, with a letter where a loop has several.
 #[derive(Debug)]
@@ -43,12 +43,13 @@ impl Names {
         }
     }
 
-    /// The name and the first call, for plots.
+    /// The name and the first call with its message, for plots.
     pub(super) fn long(&self, report: &Report, interval: usize) -> String {
         let row = &report.intervals[interval];
         let first = row.nodes.first().map(|node| &report.sites[node.site]);
-        let first = first.map_or(String::new(), |site| {
-            format!("{} {}", site.call, place(site))
+        let first = first.map_or(String::new(), |site| match site.bytes {
+            0 => format!("{} {}", site.call, place(site)),
+            bytes => format!("{} {} {}", site.call, units::bytes(bytes), place(site)),
         });
         format!("{}: {first}", self.of(interval))
     }
