@@ -5,7 +5,6 @@ use super::{Config, Node};
 use crate::flow::{IntervalId, NodeId};
 use crate::routines::{CopyFn, Features, RoutineId};
 use crate::stats::Moments;
-use crate::tuner::again::Choices;
 use crate::tuner::{Phase, Settings, Tuner};
 
 /// Executions with the default that are watched before the variables are chosen: where do the copies run, and how
@@ -426,12 +425,7 @@ impl Interval {
         };
         self.variables = Vec::new();
         if self.stage == Stage::Tuning {
-            let (all, first) = Config::counts(&variables);
-            let choices = Choices {
-                all: &all,
-                first: &first,
-            };
-            let tuner = Tuner::new(choices, settings);
+            let tuner = Tuner::new(Config::counts(&variables).choices(), settings);
             self.take(variables, tuner);
             self.apply(nodes);
         }

@@ -21,6 +21,7 @@ use crate::forcing::Forcing;
 use crate::recording::Recordings;
 use crate::routines::{self, DEFAULT, Features, Routine, RoutineId};
 use crate::site::{Fnv, identity_of_interval};
+use crate::tuner::again::Choices;
 use crate::tuner::{Saved, Settings};
 use hashbrown::HashMap;
 use recorded::Watch;
@@ -90,18 +91,39 @@ impl Config {
         choices
     }
 
-    /// Numbers of choices of these variables, and how many of each are searched first.
-    fn counts(variables: &[Variable]) -> (Vec<u16>, Vec<u16>) {
-        let lasts = |routine: &&RoutineId| {
-            let known = routines::catalogue().get(usize::from(**routine));
-            known.is_some_and(Routine::lasts)
-        };
-        let count = |variable: &Variable| {
-            let all = variable.choices.len();
-            let last = variable.choices.iter().rev().take_while(lasts).count();
-            (all as u16, (all - last) as u16)
-        };
-        variables.iter().map(count).unzip()
+    /// What the tuner of these variables chooses among.
+    fn counts(variables: &[Variable]) -> Counts {
+        let routine = |id: &RoutineId| routines::catalogue().get(usize::from(*id));
+        let carries_over = |id: &&RoutineId| routine(id).is_some_and(Routine::carries_over);
+        let mut counts = Counts::default();
+        for Variable { choices, .. } in variables {
+            let last = choices.iter().rev().take_while(carries_over).count();
+            let evicting = |id: &RoutineId| routine(id).is_some_and(Routine::evicts);
+            counts.all.push(choices.len() as u16);
+            counts.first.push((choices.len() - last) as u16);
+            counts
+                .evicting
+                .push(choices.iter().position(evicting).unwrap_or(0) as u16);
+        }
+        counts
+    }
+}
+
+/// What a tuner chooses among, by variable.
+#[derive(Debug, Default)]
+struct Counts {
+    all: Vec<u16>,
+    first: Vec<u16>,
+    evicting: Vec<u16>,
+}
+
+impl Counts {
+    fn choices(&self) -> Choices<'_> {
+        Choices {
+            all: &self.all,
+            first: &self.first,
+            evicting: &self.evicting,
+        }
     }
 }
 

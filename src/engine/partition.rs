@@ -3,7 +3,6 @@
 use super::{Config, Engine, Interval, Mode, Stage, Variable};
 use crate::flow::IntervalId;
 use crate::routines::{self, DEFAULT};
-use crate::tuner::again::Choices;
 use crate::tuner::{Settings, Tuner};
 
 impl Engine {
@@ -76,13 +75,9 @@ impl Engine {
             );
             variables.push(Variable::new(node, choices, self.config.features));
         }
-        let (all, first) = Config::counts(&variables);
-        let tuner = known.tuner.clone().remap(&maps, &all).ok()?;
-        let choices = Choices {
-            all: &all,
-            first: &first,
-        };
-        let tuner = Tuner::restore(tuner, choices, &self.settings(id)).ok()?;
+        let counts = Config::counts(&variables);
+        let tuner = known.tuner.clone().remap(&maps, &counts.all).ok()?;
+        let tuner = Tuner::restore(tuner, counts.choices(), &self.settings(id)).ok()?;
         Some((variables, tuner))
     }
 

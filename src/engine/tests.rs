@@ -60,7 +60,7 @@ fn info(node: NodeId, bytes: u64) -> NodeInfo {
 
 impl Machine {
     fn forced(routines: &str) -> Self {
-        let mut machine = Self::new(Mode::Forced, Knowledge::default(), third_is_best);
+        let mut machine = Self::new(Mode::Forced, Knowledge::default(), one_is_best);
         machine.engine.config.forcing = Forcing::parse(routines);
         machine
     }
@@ -117,10 +117,15 @@ impl Machine {
 }
 
 /// Routine 3 is the best, the default is middling.
-fn third_is_best(routine: RoutineId) -> u64 {
+/// A routine of the first search.
+fn best() -> RoutineId {
+    routines::usable(Features::detect(), BYTES as usize)[1]
+}
+
+fn one_is_best(routine: RoutineId) -> u64 {
     match routine {
         DEFAULT => 5000,
-        3 => 2000,
+        routine if routine == best() => 2000,
         other => 6000 + 100 * u64::from(other),
     }
 }
@@ -131,13 +136,13 @@ fn default_is_best(routine: RoutineId) -> u64 {
 
 #[test]
 fn the_best_routine_is_found_and_adopted() {
-    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), one_is_best);
     machine.ping_pong(6000);
     let (_, interval) = machine.only_interval();
     assert_eq!(interval.stage, Stage::Tuning);
     assert_eq!(interval.tuner.as_ref().unwrap().phase(), Phase::Adopted);
-    assert_eq!(machine.engine.node(0).unwrap().choice, 3);
-    assert_eq!(machine.engine.node(1).unwrap().choice, 3);
+    assert_eq!(machine.engine.node(0).unwrap().choice, best());
+    assert_eq!(machine.engine.node(1).unwrap().choice, best());
     let outcome = interval.tuner.as_ref().unwrap().outcome().unwrap();
     let gain = outcome.gain.unwrap();
     // (2 * 5500 - 2 * 2500) / (2 * 5500)
@@ -160,7 +165,7 @@ fn the_default_stays_where_nothing_is_faster() {
 #[test]
 fn same_seed_and_times_give_the_same_choices() {
     let run = || {
-        let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+        let mut machine = Machine::new(Mode::Tune, Knowledge::default(), one_is_best);
         machine.ping_pong(1500);
         machine.trace
     };
@@ -169,7 +174,7 @@ fn same_seed_and_times_give_the_same_choices() {
 
 #[test]
 fn copies_out_of_reach_are_left_alone() {
-    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), one_is_best);
     machine.reach = 0;
     machine.ping_pong(500);
     assert_eq!(machine.only_interval().1.stage, Stage::Unreachable);
@@ -203,7 +208,7 @@ fn the_kernels_copies_give_way_to_direct_ones_that_are_faster() {
         (true, usize::MAX, Stage::Unreachable),
         (false, usize::MAX, Stage::Unreachable),
     ] {
-        let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+        let mut machine = Machine::new(Mode::Tune, Knowledge::default(), one_is_best);
         machine.engine.config.direct = direct;
         machine.reach = 0;
         by_the_kernel(&mut machine, 6000, offered);
@@ -213,7 +218,7 @@ fn the_kernels_copies_give_way_to_direct_ones_that_are_faster() {
         if expected == Stage::Tuning {
             let adopted: Vec<NodeId> = interval.variables.iter().map(|v| v.node).collect();
             assert_eq!(adopted, [1], "the sender's side has nothing to choose");
-            assert_eq!(node.choice, 3);
+            assert_eq!(node.choice, best());
             assert!(node.direct_bytes > 0);
         } else {
             assert_eq!((node.choice, node.direct_bytes), (DEFAULT, 0));
@@ -233,7 +238,7 @@ fn copies_that_hardly_matter_are_left_alone() {
 
 #[test]
 fn small_messages_are_not_tuned() {
-    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), one_is_best);
     for _ in 0..500 {
         machine.call(0, 1023, 100);
         machine.call(1, 0, 100);
@@ -284,7 +289,7 @@ fn a_walk_goes_on_after_so_many_calls_of_each_site() {
 
 #[test]
 fn a_profile_changes_nothing_and_times_everything() {
-    let mut machine = Machine::new(Mode::Profile, Knowledge::default(), third_is_best);
+    let mut machine = Machine::new(Mode::Profile, Knowledge::default(), one_is_best);
     machine.ping_pong(100);
     assert!(machine.trace.iter().all(|(_, choice)| *choice == DEFAULT));
     let times = machine.only_interval().1.times;
@@ -301,7 +306,7 @@ fn a_replay_uses_what_was_adopted_and_reads_no_clock() {
         }
     }
     let mut knowledge = Knowledge::default();
-    knowledge.choices.insert(1000, 3);
+    knowledge.choices.insert(1000, best());
     let mut engine = Engine::new(config(Mode::Replay), knowledge);
     engine.add_node(info(0, BYTES));
     engine.add_node(info(1, BYTES));
@@ -309,13 +314,13 @@ fn a_replay_uses_what_was_adopted_and_reads_no_clock() {
         engine.step(0, &mut Untouchable);
         engine.step(1, &mut Untouchable);
     }
-    assert_eq!(engine.node(0).unwrap().choice, 3);
+    assert_eq!(engine.node(0).unwrap().choice, best());
     assert_eq!(engine.node(1).unwrap().choice, DEFAULT);
 }
 
 #[test]
 fn the_next_run_goes_on_where_the_last_one_stopped() {
-    let mut first = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+    let mut first = Machine::new(Mode::Tune, Knowledge::default(), one_is_best);
     first.ping_pong(6000);
     let (id, interval) = first.only_interval();
     let names = |variable: &Variable| {
@@ -333,16 +338,16 @@ fn the_next_run_goes_on_where_the_last_one_stopped() {
     };
     let mut knowledge = Knowledge::default();
     knowledge.intervals.insert(first.engine.identity(id), known);
-    let mut second = Machine::new(Mode::Tune, knowledge, third_is_best);
+    let mut second = Machine::new(Mode::Tune, knowledge, one_is_best);
     second.ping_pong(20);
     let (_, interval) = second.only_interval();
     assert_eq!(interval.tuner.as_ref().unwrap().phase(), Phase::Adopted);
-    assert_eq!(second.engine.node(0).unwrap().choice, 3);
+    assert_eq!(second.engine.node(0).unwrap().choice, best());
 }
 
 #[test]
 fn nested_loops_are_tuned_apart() {
-    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), one_is_best);
     for _ in 0..1500 {
         for _ in 0..4 {
             machine.call(0, BYTES, 300);
@@ -361,7 +366,7 @@ fn nested_loops_are_tuned_apart() {
     // The inner loop ends in two ways, each with a best of its own.
     let tuner = engine.interval(inner).unwrap().tuner.as_ref().unwrap();
     assert_eq!(tuner.classes().len(), 2);
-    assert_eq!(engine.node(2).unwrap().choice, 3);
+    assert_eq!(engine.node(2).unwrap().choice, best());
 }
 
 #[test]
@@ -369,7 +374,7 @@ fn the_named_strategy_is_the_one_that_explores() {
     let trace = |name: &str| {
         let mut config = config(Mode::Tune);
         config.tuner.strategy = crate::tuner::strategy::by_name(name).unwrap();
-        let mut machine = Machine::new(Mode::Tune, Knowledge::default(), third_is_best);
+        let mut machine = Machine::new(Mode::Tune, Knowledge::default(), one_is_best);
         machine.engine = Engine::new(config, Knowledge::default());
         machine.ping_pong(400);
         machine.trace
@@ -380,7 +385,7 @@ fn the_named_strategy_is_the_one_that_explores() {
 
 #[test]
 fn a_replay_counts_the_executions_of_intervals() {
-    let mut machine = Machine::new(Mode::Replay, Knowledge::default(), third_is_best);
+    let mut machine = Machine::new(Mode::Replay, Knowledge::default(), one_is_best);
     machine.ping_pong(100);
     let (_, interval) = machine.only_interval();
     assert_eq!(interval.stage, Stage::Replayed);
@@ -412,7 +417,7 @@ fn recorded_ping_pong() -> Knowledge {
 
 #[test]
 fn with_a_recording_the_first_iteration_counts() {
-    let mut machine = Machine::new(Mode::Tune, recorded_ping_pong(), third_is_best);
+    let mut machine = Machine::new(Mode::Tune, recorded_ping_pong(), one_is_best);
     assert!(machine.engine.take_up(1000).is_some());
     assert_eq!(machine.engine.find_node(1001), Some(1));
     machine.ping_pong(2);
@@ -420,13 +425,13 @@ fn with_a_recording_the_first_iteration_counts() {
     let (id, _) = machine.only_interval();
     assert_eq!(machine.engine.tracker().executions(id), 2);
     machine.ping_pong(6000);
-    assert_eq!(machine.engine.node(0).unwrap().choice, 3);
+    assert_eq!(machine.engine.node(0).unwrap().choice, best());
     assert_eq!(machine.engine.tracker().misfits(), 1, "the odd call");
 }
 
 #[test]
 fn a_recording_that_does_not_fit_is_given_up_once_and_loops_are_detected() {
-    let mut machine = Machine::new(Mode::Tune, recorded_ping_pong(), third_is_best);
+    let mut machine = Machine::new(Mode::Tune, recorded_ping_pong(), one_is_best);
     assert!(machine.engine.take_up(1000).is_some());
     let mut notices = Vec::new();
     for _ in 0..20_000 {
@@ -457,7 +462,7 @@ fn a_recording_is_taken_up_by_the_thread_whose_first_call_it_begins_with() {
 /// Checkpoints grow rarer with the run, and a new edge brings one forward.
 #[test]
 fn a_recording_has_few_checkpoints() {
-    let mut machine = Machine::new(Mode::Record, Knowledge::default(), third_is_best);
+    let mut machine = Machine::new(Mode::Record, Knowledge::default(), one_is_best);
     for node in 0..3 {
         machine.engine.add_node(info(node, BYTES));
     }

@@ -210,7 +210,7 @@ pub fn find(name: &str) -> Option<RoutineId> {
 }
 
 /// The routines that are worth trying for messages of `bytes` bytes on a CPU with `features`, the default first, those
-/// that slow down what follows ([`Routine::lasts`]) last (the source's pruning by size, section 4.5.1): those whose
+/// whose cost hangs on what came before, or others' on them ([`Routine::carries_over`]), last (the source's pruning by size, section 4.5.1): those whose
 /// range of sizes fits, each shape in the widths that suit the size.
 pub fn usable(features: Features, bytes: usize) -> Vec<RoutineId> {
     let runs = |routine: &Routine| features.contains(routine.needs.union(routine.wants));
@@ -234,7 +234,7 @@ pub fn usable(features: Features, bytes: usize) -> Vec<RoutineId> {
     };
     let others = CATALOGUE.iter().enumerate().skip(1);
     let chosen = others.filter(|(_, routine)| worth(routine));
-    let (last, first): (Vec<_>, Vec<_>) = chosen.partition(|(_, routine)| routine.lasts());
+    let (last, first): (Vec<_>, Vec<_>) = chosen.partition(|(_, routine)| routine.carries_over());
     let chosen = first.into_iter().chain(last);
     std::iter::once(DEFAULT)
         .chain(chosen.map(|(index, _)| index as RoutineId))

@@ -59,7 +59,7 @@ pub struct Routine {
     copy: CopyFn,
 }
 
-/// For how long, in seconds, a routine that [`Routine::lasts`] affects what comes after it, with some margin.
+/// For how long, in seconds, a routine that [`Routine::carries_over`] affects what comes after it, with some margin.
 pub const LASTING: f64 = 1e-3;
 
 impl Routine {
@@ -68,11 +68,20 @@ impl Routine {
         features.contains(self.needs).then_some(self.copy)
     }
 
-    /// Whether its use slows the core down for a while after it has ended: some processors lower their clock for
-    /// 64-byte vectors, and raise it again only about 0.7 ms after the last one (Intel 64 and IA-32 Architectures
-    /// Optimization Reference Manual, "Skylake Server Power Management"). A search that mixes such routines with others
-    /// cannot tell whom to blame.
-    pub fn lasts(&self) -> bool {
-        self.needs.contains(Features::AVX512)
+    /// Whether one execution among others tells little of it, because what it costs, or what they cost, hangs on what
+    /// came before. A search that mixes such routines with others cannot tell whom to blame.
+    ///
+    /// - 64-byte vectors: some processors lower their clock for them, and raise it again only about 0.7 ms after the
+    ///   last one (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Skylake Server Power Management").
+    /// - Non-temporal stores drive the destination out of the caches: whoever copies there next pays for it.
+    /// - String instructions leave the destination where it is (they do not read it for ownership): in the second-level cache, if
+    ///   another routine has brought it there, and then they are as fast as any; else they stay slow for ever.
+    pub fn carries_over(&self) -> bool {
+        self.needs.contains(Features::AVX512) || self.evicts() || self.name.starts_with("rep-")
+    }
+
+    /// Whether its stores are non-temporal.
+    pub fn evicts(&self) -> bool {
+        self.name.split('-').any(|part| part == "nt")
     }
 }

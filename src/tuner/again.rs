@@ -1,10 +1,12 @@
 //! Searching again: a decision stands and is used, and when it has been used for long enough to pay for it, another
 //! search may improve on it.
 //!
-//! The first search leaves out choices whose use affects what comes after them ([`Choices::first`]): single executions
-//! with and without them, mixed, would blame all alike. The second has them too, and the comparison with what stands
-//! gives them time ([`Pace::lasting`]). Each further search starts with all that is known, so it is shorter than the
-//! first, and what it finds must beat what stands.
+//! The first search leaves out choices whose cost hangs on what came before them, or that of others on them
+//! ([`Choices::first`]): single executions with and without them, mixed, would blame the wrong ones. The second has them too;
+//! it runs each configuration twice and counts the second time. The comparison with what stands gives them time
+//! ([`Pace::lasting`]), and has both begin with the caches empty. What a further search finds must beat what stands. It
+//! starts with the rankings that are known, so it is shorter than the first, but believes their figures less: the other end of
+//! a message may have been tuned since.
 
 use crate::stats::Interval;
 use crate::tuner::configuration::Configuration;
@@ -18,18 +20,28 @@ const AFTER_ADOPTION: u8 = 2;
 /// percent slower than what stands then costs two percent of them.
 const PATIENCE: u64 = 4;
 
+/// A further search runs each configuration so often, and counts the last.
+pub(super) const TIMES: u8 = 2;
+
 /// Numbers of choices of a tuner's variables. Choice 0 is the default.
 #[derive(Debug, Clone, Copy)]
 pub struct Choices<'a> {
     /// All of each variable.
     pub all: &'a [u16],
-    /// So many of them, the first ones, are searched first; the others affect the machine beyond their own execution.
+    /// So many of them, the first ones, are searched first; the cost of the others hangs on what came before, or that of what
+    /// comes after on them.
     pub first: &'a [u16],
+    /// A choice that empties the caches of what the variable's copies write; 0: there is none. May be shorter.
+    pub evicting: &'a [u16],
 }
 
 impl<'a> From<&'a [u16]> for Choices<'a> {
     fn from(all: &'a [u16]) -> Self {
-        Self { all, first: all }
+        Self {
+            all,
+            first: all,
+            evicting: &[],
+        }
     }
 }
 
@@ -62,8 +74,9 @@ impl Again {
     pub(super) fn decided(&mut self, evaluations: u32, outcome: &Outcome) {
         let (default, winner) = outcome.executions;
         let compared = outcome.gain.map_or(0, |_| default + winner);
+        let each = if self.searches > 0 { TIMES } else { 1 };
         self.since = 0;
-        self.spent = u64::from(evaluations) + compared;
+        self.spent = u64::from(evaluations) * u64::from(each) + compared;
     }
 
     /// Executions have passed since the decision.
@@ -119,7 +132,11 @@ impl Tuner {
             return Pace::SINGLE;
         }
         // A conversion from floating point saturates.
-        Pace::lasting((self.settings.lasting / cost).ceil() as u32)
+        let executions = (self.settings.lasting / cost).ceil() as u32;
+        Pace {
+            evicts: !self.evicting.is_default(),
+            ..Pace::lasting(executions)
+        }
     }
 
     /// Whether another search is due. To be asked now and then after a decision.
@@ -143,6 +160,8 @@ impl Tuner {
             _ => self.incumbent.reset(),
         }
         self.search.model.let_in();
+        self.search.model.doubt();
+        self.times = 0;
         self.settings.strategy.reopen(&mut self.search);
         self.phase = Phase::Quench;
         self.propose();

@@ -33,6 +33,13 @@ impl Configuration {
         }
     }
 
+    /// These choices of so many variables, the default of those behind.
+    pub fn of(choices: &[u16], variables: usize) -> Self {
+        let mut all = choices.to_vec();
+        all.resize(variables, 0);
+        Self::from(all)
+    }
+
     /// Becomes equal to `other`, which must have as many variables.
     #[inline]
     pub fn assign(&mut self, other: &Self) {

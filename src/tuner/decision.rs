@@ -28,6 +28,7 @@ impl Tuner {
 
     pub(super) fn run_guarded(&mut self) {
         match &self.guard {
+            Some(guard) if guard.evicts() => self.search.candidate.assign(&self.evicting),
             Some(guard) if guard.winner_runs() => self.search.candidate.assign(&self.winner),
             _ => self.search.candidate.assign(&self.incumbent),
         }
@@ -45,7 +46,7 @@ impl Tuner {
             }
             return;
         };
-        if guard.winner_runs() {
+        if guard.winner_runs() && !guard.evicts() {
             let best = self.search.elites.best().estimate();
             self.history.add(cost / baseline, best, Phase::Guard);
         }

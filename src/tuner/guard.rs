@@ -3,7 +3,7 @@
 //! Executions come in blocks of one configuration; each pair of blocks has both, in random order, so that neither
 //! drift nor a pattern of the program favours one. The first execution of a block is not counted, because it meets
 //! the caches as the other configuration left them; where a configuration affects the machine for longer, nor are
-//! those of so long a time ([`Pace`]). A block counts by its median, and wild blocks are trimmed, so that
+//! those of so long a time, and both begin with caches that a third configuration has emptied ([`Pace`]). A block counts by its median, and wild blocks are trimmed, so that
 //! preemption does not.
 //!
 //! The difference is looked at only a few times, and each look claims a difference only by a trimmed Welch interval of
@@ -76,21 +76,33 @@ pub struct Pace {
     pub lead: u32,
     /// Executions whose mean counts as one; at least 1.
     pub each: u32,
+    /// Whether each block begins with one execution that empties the caches ([`Guard::evicts`]).
+    #[serde(default)]
+    pub evicts: bool,
 }
+
+/// Executions until the caches are as a configuration leaves them that finds them empty: after non-temporal stores to 1 MiB the
+/// fourth plain copy takes as long as the hundredth, after ones to 64 KiB the second.
+const FILLED: u32 = 4;
 
 impl Pace {
     /// Longest lead and mean that are believed (for state read from disk).
     pub const MOST: u32 = 1 << 20;
 
     /// Only the first execution meets what the other configuration left behind.
-    pub const SINGLE: Self = Self { lead: 1, each: 1 };
+    pub const SINGLE: Self = Self {
+        lead: 1,
+        each: 1,
+        evicts: false,
+    };
 
     /// What a configuration does to the machine lasts for `executions` executions after it.
     pub fn lasting(executions: u32) -> Self {
-        let lead = executions.clamp(1, Self::MOST);
+        let lasting = executions.clamp(1, Self::MOST);
         Self {
-            lead,
-            each: lead.div_ceil(BLOCK as u32),
+            lead: lasting.max(1 + FILLED),
+            each: lasting.div_ceil(BLOCK as u32),
+            evicts: false,
         }
     }
 }
@@ -190,6 +202,12 @@ impl Guard {
     #[inline]
     pub fn winner_runs(&self) -> bool {
         self.winner_runs
+    }
+
+    /// Whether what empties the caches is to run next instead.
+    #[inline]
+    pub fn evicts(&self) -> bool {
+        self.pace.evicts && self.filled == 0 && self.part.0 == 0
     }
 
     /// Whether the values are possible (for state read from disk).

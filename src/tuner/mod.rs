@@ -35,7 +35,7 @@ pub mod space;
 pub mod strategy;
 pub mod tabu;
 
-use crate::tuner::again::{Again, Choices};
+use crate::tuner::again::{Again, Choices, TIMES};
 use crate::tuner::class::{Class, Classes};
 use crate::tuner::configuration::Configuration;
 use crate::tuner::draft::Draft;
@@ -134,6 +134,8 @@ pub struct Tuner {
     choices: Vec<u16>,
     /// The choices that the first search has.
     first: Vec<u16>,
+    /// Empties the caches; the default where nothing does.
+    evicting: Configuration,
     settings: Settings,
     phase: Phase,
     winner: Configuration,
@@ -158,6 +160,8 @@ pub struct Tuner {
     ticks: u32,
     /// Executions with the default still owed to a class without baseline.
     owed: u32,
+    /// In a further search: how often the candidate has run.
+    times: u8,
     /// What makes a cost relative: the inverse of the default's, in the class that was evaluated last.
     scale: f64,
 }
@@ -165,7 +169,11 @@ pub struct Tuner {
 impl Tuner {
     /// `choices` are the numbers of choices of each variable (0 counts as 1: only the default).
     pub fn new<'a>(choices: impl Into<Choices<'a>>, settings: &Settings) -> Self {
-        let Choices { all, first } = choices.into();
+        let Choices {
+            all,
+            first,
+            evicting,
+        } = choices.into();
         let all: Vec<u16> = all.iter().map(|&n| n.max(1)).collect();
         let mut search = Search::new(&all, settings.seed);
         search.model.hold_back(first);
@@ -189,6 +197,8 @@ impl Tuner {
             ticks: 0,
             owed: 0,
             scale: 0.0,
+            evicting: Configuration::of(evicting, all.len()),
+            times: 0,
             choices: all,
             first: first.to_vec(),
         }
@@ -322,7 +332,7 @@ impl Tuner {
         self.search.choose_rest();
         let scale = self.scale;
         self.search.count_rest(|variable| own(variable) * scale);
-        if !self.started || !COSTS.contains(&cost) {
+        if !self.started || !COSTS.contains(&cost) || self.standing.is_some() && self.is_lead() {
             return self.ignore(cost);
         }
         let Some((class, baseline)) = self.classes.count(class) else {
@@ -334,6 +344,12 @@ impl Tuner {
             self.learn_class(class, cost);
         }
         self.phase != Phase::Quench
+    }
+
+    /// Whether this execution of a further search only makes the machine ready for the candidate's next.
+    fn is_lead(&mut self) -> bool {
+        self.times = (self.times + 1) % TIMES;
+        self.times != 0
     }
 
     /// An execution that counts for nothing.

@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 /// Standard deviation of an untried choice's effect.
 const PRIOR_DEVIATION: f64 = 0.15;
+/// Standard deviation of an effect that was known some time ago.
+const DOUBT: f64 = 0.5 * PRIOR_DEVIATION;
 /// Variance of the default's effect: known by definition, up to drift.
 const DEFAULT_VARIANCE: f64 = 1e-6;
 /// Variance that the level gains per evaluation: half a percent of drift.
@@ -281,6 +283,15 @@ impl Model {
     /// Lets every choice be drawn.
     pub fn let_in(&mut self) {
         self.variables.iter_mut().for_each(Variable::let_in);
+    }
+
+    /// What is known may have changed meanwhile, all but the order of it.
+    pub fn doubt(&mut self) {
+        for variable in &mut self.variables {
+            for entry in variable.entries.iter_mut().skip(1) {
+                entry.cell.variance = greatest(entry.cell.variance, DOUBT * DOUBT);
+            }
+        }
     }
 
     /// What is known of one choice.

@@ -195,7 +195,11 @@ impl Tuner {
         choices: impl Into<Choices<'a>>,
         settings: &Settings,
     ) -> Result<Self, SavedError> {
-        let Choices { all, first } = choices.into();
+        let Choices {
+            all,
+            first,
+            evicting,
+        } = choices.into();
         saved.check()?;
         if saved.choices != all {
             return Err(SavedError::OtherChoices);
@@ -212,6 +216,8 @@ impl Tuner {
             again: saved.again,
             confirmed: saved.confirmed,
             first: first.to_vec(),
+            evicting: Configuration::of(evicting, all.len()),
+            times: 0,
             settings: settings.clone(),
             phase: saved.phase,
             winner: saved.winner,

@@ -135,7 +135,7 @@ fn quiet_calls_change_nothing_but_what_they_cost() {
         Mode::Forced,
         Mode::Record,
     ] {
-        for cost in [third_is_best as fn(RoutineId) -> u64, default_is_best] {
+        for cost in [one_is_best as fn(RoutineId) -> u64, default_is_best] {
             let (quick, full) = (run(mode, cost, true), run(mode, cost, false));
             assert_eq!(quick.0, full.0, "{mode:?}");
             assert_eq!(quick.1, full.1, "{mode:?}");

@@ -11,7 +11,7 @@ fn ping_pong(hooked: &mut Hooked, rounds: usize, toll: u64) -> usize {
             if rest > 0 {
                 rest -= 1;
                 unseen += 1;
-                hooked.machine.clock.ticks += third_is_best(DEFAULT) + 500;
+                hooked.machine.clock.ticks += one_is_best(DEFAULT) + 500;
             } else {
                 rest = hooked.call(node, BYTES, 500 + toll);
             }
@@ -28,7 +28,7 @@ fn tuner(hooked: &Hooked) -> &Tuner {
 
 #[test]
 fn what_pays_is_confirmed_once() {
-    let mut hooked = Hooked::new(Mode::Tune, third_is_best);
+    let mut hooked = Hooked::new(Mode::Tune, one_is_best);
     let unseen = ping_pong(&mut hooked, 40_000, 0);
     assert_eq!(tuner(&hooked).phase(), Phase::Adopted);
     assert!(tuner(&hooked).is_confirmed());
@@ -40,7 +40,7 @@ fn what_pays_is_confirmed_once() {
 
 #[test]
 fn what_costs_more_to_follow_than_it_gains_is_taken_back() {
-    let mut hooked = Hooked::new(Mode::Tune, third_is_best);
+    let mut hooked = Hooked::new(Mode::Tune, one_is_best);
     let unseen = ping_pong(&mut hooked, 60_000, 4000);
     assert_eq!(tuner(&hooked).phase(), Phase::Rejected);
     let finding = tuner(&hooked).outcome().map(|outcome| outcome.finding);
@@ -51,16 +51,16 @@ fn what_costs_more_to_follow_than_it_gains_is_taken_back() {
 
 #[test]
 fn replay_tries_nothing() {
-    let mut hooked = Hooked::new(Mode::Replay, third_is_best);
-    let remembered = [(1000, 3), (1001, 3)];
+    let mut hooked = Hooked::new(Mode::Replay, one_is_best);
+    let remembered = [(1000, best()), (1001, best())];
     hooked.machine.engine.knowledge.choices.extend(remembered);
     assert_eq!(ping_pong(&mut hooked, 20_000, 4000), 0);
-    assert_eq!(hooked.machine.engine.node(0).unwrap().choice, 3);
+    assert_eq!(hooked.machine.engine.node(0).unwrap().choice, best());
 }
 
 #[test]
 fn operations_in_progress_put_off_a_rest() {
-    let mut hooked = Hooked::new(Mode::Tune, third_is_best);
+    let mut hooked = Hooked::new(Mode::Tune, one_is_best);
     hooked.idle = false;
     assert_eq!(ping_pong(&mut hooked, 40_000, 4000), 0);
     assert_eq!(tuner(&hooked).phase(), Phase::Adopted);
