@@ -3,6 +3,7 @@
 //! tests drive it with a mock clock and replayed traces.
 
 mod blind;
+mod evaluation;
 mod interval;
 mod node;
 mod partition;
@@ -470,64 +471,6 @@ impl Engine {
             }
             _ => self.evaluate_otherwise(id, class, ticks),
         }
-    }
-
-    /// The interval's tuner has come to a new phase.
-    #[cold]
-    fn tell_phase(&mut self, id: IntervalId) {
-        self.new_phase = Some(id);
-        self.news = true;
-    }
-
-    /// An execution of a class that is new, or with no tuner to learn from it.
-    #[cold]
-    fn evaluate_otherwise(&mut self, id: IntervalId, class: u32, ticks: f64) {
-        let Some(class) = self.class_of(id, class) else {
-            return;
-        };
-        let Some(interval) = self.intervals.get_mut(id as usize) else {
-            return;
-        };
-        if interval.stage != Stage::Tuning {
-            self.evaluate_untuned(id, ticks);
-        } else if interval.tune(class, ticks, &mut self.nodes) {
-            self.tell_phase(id);
-        }
-    }
-
-    #[cold]
-    fn evaluate_untuned(&mut self, id: IntervalId, ticks: f64) {
-        let Some(interval) = self.intervals.get_mut(id as usize) else {
-            return;
-        };
-        interval.watch(ticks, &self.nodes);
-        if interval.watched() {
-            self.decide(id);
-        }
-    }
-
-    /// The class of an execution as a number that means the same in every run; `None` where it is comparable with no other.
-    fn class_of(&mut self, id: IntervalId, class: u32) -> Option<u32> {
-        if class == OVERFLOW {
-            return None;
-        }
-        let known = self.intervals.get(id as usize)?.classes.get(class as usize);
-        if let Some(&known) = known {
-            return Some(known);
-        }
-        let classes = self.tracker.classes(id).iter();
-        let identities: Vec<u32> = classes
-            .map(|class| {
-                let mut hash = Fnv::default();
-                hash.write(&self.node_identity(class.stop).to_le_bytes());
-                hash.write(&class.path().to_le_bytes());
-                // OVERFLOW stays free.
-                (hash.0 >> 33) as u32
-            })
-            .collect();
-        let interval = self.intervals.get_mut(id as usize)?;
-        interval.classes = identities;
-        interval.classes.get(class as usize).copied()
     }
 }
 
