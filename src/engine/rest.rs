@@ -248,17 +248,19 @@ mod tests {
 
     #[test]
     fn followed_calls_stand_for_the_unseen_ones() {
-        let mut rest = Rest::new(&LEARNING);
-        let mut counted = 0;
-        let mut made = 0;
-        for _ in 0..50 {
-            let weight = rest.weight();
-            let (followed, unseen) = until_rest(&mut rest);
-            counted += u64::from(followed) * weight;
-            made += u64::from(followed) + unseen as u64;
+        for habit in [&LEARNING, &REPLAYING] {
+            let mut rest = Rest::new(habit);
+            let mut counted = 0;
+            let mut made = 0;
+            for _ in 0..50 {
+                let weight = rest.weight();
+                let (followed, unseen) = until_rest(&mut rest);
+                counted += u64::from(followed) * weight;
+                made += u64::from(followed) + unseen as u64;
+            }
+            // The last rest has not been accounted for.
+            let error = (made as f64 - counted as f64) / made as f64;
+            assert!(error.abs() < 0.05, "{made} calls made, {counted} counted");
         }
-        // The last rest has not been accounted for.
-        let error = (made as f64 - counted as f64) / made as f64;
-        assert!(error.abs() < 0.05, "{made} calls made, {counted} counted");
     }
 }
