@@ -33,9 +33,17 @@ enum Path {
     User,
     /// As an eager message, where that is another way than in and out of a shared buffer.
     Eager,
+    /// Not at all, where the kernel would copy: what is left is the library's own.
+    Uncopied,
 }
 
-const PATHS: [Path; 4] = [Path::Default, Path::Direct, Path::User, Path::Eager];
+const PATHS: [Path; 5] = [
+    Path::Default,
+    Path::Direct,
+    Path::User,
+    Path::Eager,
+    Path::Uncopied,
+];
 
 /// Longest messages that are made eager ones: beyond, Open MPI's room for them runs out (`btl_vader_segment_size`).
 const LONGEST_EAGER: u64 = 64 << 10;
@@ -84,10 +92,12 @@ fn run(setting: &Setting) -> Result<Findings, String> {
         let title = library.family.title();
         progress.step(&format!("{title}: compiling"));
         let program = programs::build(&setting.cache, library, &programs::DIRECT)?;
+        let uncopied = programs::build_preloaded(&setting.cache, library, &programs::UNCOPIED)?;
         let job = |path: Path| {
             let job = Job::ranks(library, 2, &program).arg(rounds);
             match path {
                 Path::Default => job,
+                Path::Uncopied => job.env("LD_PRELOAD", &uncopied),
                 Path::User => job.user_space_copies(),
                 Path::Eager => open_mpi_eager(LONGEST_EAGER)
                     .into_iter()
@@ -189,7 +199,7 @@ fn report(findings: &mut Findings, library: &Library, rows: &[Row]) -> Result<()
     let key = library.family.key();
     let mut table = Table::new(
         format!(
-            "{}: one-way time, µs, medians of {} runs; offset: of the buffers from a page's start",
+            "{}: one-way time, µs, medians of {} runs; offset: of the buffers from a page's start; uncopied: as by default, but that the kernel copies nothing; at most: of the plain copy's speed, where it would not be reached if copying took no time",
             library.family.title(),
             rows.first().map_or(0, |row| row.plain.len())
         ),
@@ -200,8 +210,10 @@ fn report(findings: &mut Findings, library: &Library, rows: &[Row]) -> Result<()
             "direct",
             "user space",
             "eager",
+            "uncopied",
             "plain copy",
             "of its speed",
+            "at most",
             "extra per send",
         ],
     );
@@ -210,6 +222,8 @@ fn report(findings: &mut Findings, library: &Library, rows: &[Row]) -> Result<()
         let share = ratio(&row.plain, &row.message[1])
             .ok_or_else(|| "the program direct measured no time".to_owned())?;
         let share = scaled(share, 100.0);
+        let most = ratio(&row.plain, &row.message[4])
+            .ok_or_else(|| "the program direct measured no time".to_owned())?;
         let size = size(row.bytes);
         table.row([
             size.clone(),
@@ -221,8 +235,13 @@ fn report(findings: &mut Findings, library: &Library, rows: &[Row]) -> Result<()
                 true => micros(&row.message[3]),
                 false => "-".to_owned(),
             },
+            micros(&row.message[4]),
             micros(&row.plain),
             format!("{:.0} %", share.estimate),
+            match most.estimate < 1.0 {
+                true => format!("{:.0} %", most.estimate * 100.0),
+                false => "-".to_owned(),
+            },
             match row.extra.is_empty() {
                 true => "-".to_owned(),
                 false => format!("{:+.2}", middle(&row.extra) * 1e6),
@@ -292,7 +311,7 @@ fn keep(setting: &Setting, library: &Library, rows: &[Row]) -> Option<String> {
 
 fn to_keep(rows: &[Row], cpu: String, mpi: String, machine: &Machine) -> Ways {
     let times = |row: &Row| {
-        let [default, direct, user, eager] = row.message.clone();
+        let [default, direct, user, eager, _] = row.message.clone();
         Times {
             bytes: row.bytes,
             offset: row.offset,
@@ -399,7 +418,7 @@ mod tests {
         report(
             &mut findings,
             &library(Family::Mpich),
-            &rows([9.0, 4.0, 5.0, 5.0]),
+            &rows([9.0, 4.0, 5.0, 5.0, 1.0]),
         )
         .unwrap();
         let share = &findings.figures[0];
@@ -411,13 +430,13 @@ mod tests {
 
     #[test]
     fn a_knob_is_named_only_where_it_helps() {
-        let nowhere = advice(&library(Family::OpenMpi), &rows([9.0, 4.0, 4.0, 4.0]));
+        let nowhere = advice(&library(Family::OpenMpi), &rows([9.0, 4.0, 4.0, 4.0, 1.0]));
         assert!(nowhere[0].contains("nowhere"), "{nowhere:?}");
-        let faster = advice(&library(Family::Mpich), &rows([9.0, 4.0, 2.0, 9.0]));
+        let faster = advice(&library(Family::Mpich), &rows([9.0, 4.0, 2.0, 9.0, 1.0]));
         assert_eq!(faster.len(), 1);
         assert!(faster[0].contains("UCX_RNDV_THRESH=16385"), "{faster:?}");
         assert!(faster[0].contains("MPICH, messages of 16K"), "{faster:?}");
-        let eager = advice(&library(Family::OpenMpi), &rows([9.0, 4.0, 3.0, 2.0]));
+        let eager = advice(&library(Family::OpenMpi), &rows([9.0, 4.0, 3.0, 2.0, 1.0]));
         assert!(
             eager[0].contains("btl_vader_eager_limit 16448"),
             "{eager:?}"
@@ -426,8 +445,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_what_was_measured() {
-        let mut rows = rows([9.0, 4.0, 3.0, 2.0]);
-        for (path, time) in [90.0, 60.0, 80.0, 88.0].into_iter().enumerate() {
+        let mut rows = rows([9.0, 4.0, 3.0, 2.0, 1.0]);
+        for (path, time) in [90.0, 60.0, 80.0, 88.0, 1.0].into_iter().enumerate() {
             for _ in 0..3 {
                 add(&mut rows, path, &[line(LONGEST_EAGER * 2, time)]);
             }

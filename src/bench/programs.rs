@@ -30,6 +30,12 @@ pub static DIRECT: Program = Program {
     files: &[("direct.c", include_str!("programs/direct.c"))],
 };
 
+/// A library to be preloaded, with which nothing is copied; see its head.
+pub static UNCOPIED: Program = Program {
+    name: "uncopied",
+    files: &[("uncopied.c", include_str!("programs/uncopied.c"))],
+};
+
 /// Messages between two processes; prints a line of JSON for each size.
 pub static BANDWIDTH: Program = Program {
     name: "bandwidth",
@@ -94,6 +100,27 @@ pub fn cache_dir() -> PathBuf {
 /// # Errors
 /// The cache cannot be written, or the compiler fails; the sentence holds its first message.
 pub fn build(cache: &Path, library: &Library, program: &Program) -> Result<PathBuf, String> {
+    build_with(cache, library, program, &[])
+}
+
+/// A library to be preloaded, compiled for `library`.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_preloaded(
+    cache: &Path,
+    library: &Library,
+    program: &Program,
+) -> Result<PathBuf, String> {
+    build_with(cache, library, program, &["-shared", "-fPIC"])
+}
+
+fn build_with(
+    cache: &Path,
+    library: &Library,
+    program: &Program,
+    options: &[&str],
+) -> Result<PathBuf, String> {
     cached(cache, library, program.name, program.files, |dir| {
         let sources = program.files.iter().map(|(name, _)| *name);
         let mut command = Command::new(&library.mpicc);
@@ -101,6 +128,7 @@ pub fn build(cache: &Path, library: &Library, program: &Program) -> Result<PathB
             .current_dir(dir)
             .args(["-o", program.name])
             .args(sources.filter(|name| name.ends_with(".c")))
+            .args(options)
             .args(OPTIONS);
         command
     })
