@@ -140,15 +140,13 @@ impl Search {
             model,
             candidate,
             draft,
-            evaluated,
             ..
         } = self;
         let number = draft.made;
         let variable = model.variables.get_mut(number)?;
         draft.made += 1;
-        variable.absorb(evaluated.choice(number), model.latest);
-        let choice = match draft.plan {
-            Plan::Chosen => candidate.choice(number),
+        variable.absorb(model.latest);
+        variable.trying = match draft.plan {
             Plan::Ranked(Draws {
                 step,
                 always,
@@ -156,15 +154,17 @@ impl Search {
             }) => {
                 let bits = draft.dice.throw();
                 if (bits >> 56) as u32 >= share && number as u32 != always {
-                    return Some((number, candidate.choice(number)));
+                    candidate.choice(number)
+                } else {
+                    let drawn = (bits >> 40) as u16;
+                    // Behind the ranked ones any, by bits that hardly tell the place.
+                    let any = (bits >> 32) as u16;
+                    let choice = variable.draw(any, |n| draw_place(drawn, n, step));
+                    candidate.choose(number, choice);
+                    choice
                 }
-                let drawn = (bits >> 40) as u16;
-                // Behind the ranked ones any, by bits that hardly tell the place.
-                let any = (bits >> 32) as u16;
-                let choice = variable.draw(any, |n| draw_place(drawn, n, step));
-                candidate.choose(number, choice);
-                choice
             }
+            Plan::Chosen => candidate.choice(number),
             Plan::Leaders { varied, place } => {
                 let place = if number == varied { place } else { 0 };
                 let choice = variable.leader(place);
@@ -172,7 +172,7 @@ impl Search {
                 choice
             }
         };
-        Some((number, choice))
+        Some((number, variable.trying))
     }
 
     /// Makes the choices that are not made yet.
@@ -190,9 +190,7 @@ impl Search {
 
     /// Every variable learns from the latest evaluation at once.
     pub(super) fn absorb(&mut self) {
-        for (variable, &choice) in self.evaluated.iter().enumerate().skip(self.draft.made) {
-            self.model.absorb(variable, choice);
-        }
+        self.model.absorb(self.draft.made);
         self.model.close();
     }
 
@@ -214,24 +212,23 @@ impl Search {
     pub(super) fn count_next(&mut self, own: f64) {
         let variable = self.draft.counted;
         self.draft.counted += 1;
-        self.model
-            .count(variable, self.candidate.choice(variable), own);
+        self.model.count(variable, variable + 1, |_| own);
     }
 
     /// Counts in the choices that are not yet, with the times of their own copies.
     #[inline(always)]
-    pub(super) fn count_rest(&mut self, mut own: impl FnMut(usize) -> f64) {
-        while self.draft.counted < self.draft.variables {
-            let own = own(self.draft.counted);
-            self.count_next(own);
-        }
+    pub(super) fn count_rest(&mut self, own: impl FnMut(usize) -> f64) {
+        let Draft {
+            counted, variables, ..
+        } = self.draft;
+        self.model.count(counted, variables, own);
+        self.draft.counted = variables;
     }
 
     /// Takes in the relative cost of the candidate, whose choices are all made and counted in; see
     /// [`crate::tuner::model::Model::evaluate`]. After that a candidate is to be proposed.
     #[inline(always)]
     pub(super) fn evaluate(&mut self, relative: f64) -> (f64, f64) {
-        self.evaluated.assign(&self.candidate);
         self.draft.restart();
         self.model.evaluate(relative)
     }

@@ -9,7 +9,7 @@
 //! ([`crate::tuner::elite`]).
 
 use super::random::Random;
-use super::ranking::{TOP, Variable};
+use super::ranking::Variable;
 use serde::{Deserialize, Serialize};
 
 /// Standard deviation of an untried choice's effect.
@@ -87,6 +87,18 @@ fn greatest(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
+/// A residual without what lies further off than noise and what is unknown explain, downwards of the variance `spread`,
+/// upwards of `above`; and how much it says of the variances.
+#[cold]
+fn cut_off(excess: f64, spread: f64, above: f64) -> (f64, f64) {
+    let most = CLIP * above.sqrt();
+    // What was cut off says little: the next execution counts as fully as this one.
+    match excess > most {
+        true => (most, 0.0),
+        false => (greatest(excess, -CLIP * spread.sqrt()), 1.0 / spread),
+    }
+}
+
 impl Cell {
     /// Takes in the time of the choice's own copies, where the default's take `default`; 0 is unknown.
     #[inline]
@@ -101,9 +113,10 @@ impl Cell {
 }
 
 impl Variable {
-    /// Learns its share of an evaluation, which it was executed in with this choice.
+    /// Learns its share of an evaluation, which it was executed in with the choice that it tries.
     #[inline(always)]
-    pub(super) fn absorb(&mut self, choice: u16, evaluation: Evaluation) {
+    pub(super) fn absorb(&mut self, evaluation: Evaluation) {
+        let choice = self.trying;
         let Some(entry) = self.entries.get_mut(usize::from(choice)) else {
             return;
         };
@@ -115,6 +128,19 @@ impl Variable {
         self.rank(choice, place, effect);
     }
 
+    /// What is known of the choice that it tries, after taking in the time of its own copies relative to the interval's
+    /// default cost, 0 where that is unknown.
+    #[inline(always)]
+    fn learn_own(&mut self, own: f64) -> Option<Cell> {
+        let default = self.own_default;
+        let choice = self.trying;
+        let cell = &mut self.entries.get_mut(usize::from(choice))?.cell;
+        if cell.tried < OWN_USES && own > 0.0 && choice > 0 && default > 0.0 {
+            cell.learn_own(own, default);
+        }
+        Some(*cell)
+    }
+
     /// Draws a choice that was never drawn before, and where none is left, that at a place of the order: `place` gives it
     /// for a number of choices. Behind the ranked ones it is any, by `any` in 0..2¹⁶.
     #[inline(always)]
@@ -122,10 +148,8 @@ impl Variable {
         if let Some(untried) = self.next_untried() {
             return untried;
         }
-        match self.order.get(usize::from(place(self.open))) {
-            Some(&choice) if usize::from(place(self.open)) < TOP => choice,
-            _ => ((u32::from(any) * u32::from(self.open)) >> 16) as u16,
-        }
+        let any = ((u32::from(any) * u32::from(self.open)) >> 16) as u16;
+        self.ranked(place(self.open)).unwrap_or(any)
     }
 }
 
@@ -302,10 +326,7 @@ impl Model {
     /// The choice at a place, from 0, of a variable's ranking; `None` behind the few that are ranked.
     #[inline]
     pub fn ranked(&self, variable: usize, place: u16) -> Option<u16> {
-        let variable = self.variables.get(variable)?;
-        let place = usize::from(place);
-        let evaluated = place < TOP && variable.effects[place + 1] < f64::INFINITY;
-        evaluated.then(|| variable.order.get(place).copied())?
+        self.variables.get(variable)?.ranked(place)
     }
 
     /// Predicted relative cost.
@@ -352,22 +373,17 @@ impl Model {
         self.variables.get_mut(variable)?.next_untried()
     }
 
-    /// Counts in the choice of one variable of the configuration that is executed, and the time of its own copies relative
-    /// to the interval's default cost, 0 where that is unknown.
+    /// Counts in the choices that the variables from `first` to before `end` try, with the times of their own copies, which
+    /// `own` gives, relative to the interval's default cost, 0 where that is unknown.
     #[inline(always)]
-    pub fn count(&mut self, variable: usize, choice: u16, own: f64) {
-        let Some(variable) = self.variables.get_mut(variable) else {
-            return;
-        };
-        let Some(entry) = variable.entries.get_mut(usize::from(choice)) else {
-            return;
-        };
-        let cell = &mut entry.cell;
-        if own > 0.0 && cell.tried < OWN_USES && choice > 0 && variable.own_default > 0.0 {
-            cell.learn_own(own, variable.own_default);
+    pub(super) fn count(&mut self, first: usize, end: usize, mut own: impl FnMut(usize) -> f64) {
+        let variables = self.variables.get_mut(first..end).unwrap_or_default();
+        for (variable, number) in variables.iter_mut().zip(first..) {
+            if let Some(cell) = variable.learn_own(own(number)) {
+                self.expected += cell.effect;
+                self.uncertain += cell.variance;
+            }
         }
-        self.expected += cell.effect;
-        self.uncertain += cell.variance;
     }
 
     /// Takes in the relative cost of the configuration whose choices were counted in since the last one. Returns it with
@@ -378,18 +394,19 @@ impl Model {
         let level_variance = self.level_variance + LEVEL_DRIFT;
         let spread = level_variance + self.noise + self.uncertain;
         (self.expected, self.uncertain) = (0.0, 0.0);
+        let inverse = 1.0 / spread;
+        let excess = relative - predicted;
         // Preemption only ever makes slower: upwards, however little is known of the choices, a single execution
         // moves them by a few percent more than noise would.
-        let below = CLIP * spread.sqrt();
-        let above = CLIP * least(spread, self.noise + SURPRISE).sqrt();
-        let excess = relative - predicted;
-        let residual = least(greatest(excess, -below), above);
-        // What was cut off says little: the next execution counts as fully as this one.
-        let inverse = 1.0 / spread;
+        let above = least(spread, self.noise + SURPRISE);
+        let (residual, certainty) = match excess * excess <= CLIP * CLIP * above {
+            true => (excess, inverse),
+            false => cut_off(excess, spread, above),
+        };
         let step = residual * inverse;
         self.latest = Evaluation {
             step,
-            certainty: if excess > above { 0.0 } else { inverse },
+            certainty,
             evaluations: 1,
         };
         self.level += level_variance * step;
@@ -405,11 +422,12 @@ impl Model {
         (predicted + residual, predicted + residual * (1.0 - part))
     }
 
-    /// One variable learns its share of the latest evaluation, which it was executed in with this choice.
-    pub fn absorb(&mut self, variable: usize, choice: u16) {
-        if let Some(variable) = self.variables.get_mut(variable) {
-            variable.note_tried(choice);
-            variable.absorb(choice, self.latest);
+    /// The variables from `first` on learn their shares of the latest evaluation.
+    pub(super) fn absorb(&mut self, first: usize) {
+        let variables = self.variables.get_mut(first..).unwrap_or_default();
+        for variable in variables {
+            variable.note_tried();
+            variable.absorb(self.latest);
         }
     }
 

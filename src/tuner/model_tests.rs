@@ -1,6 +1,6 @@
 //! Tests of the model.
 
-use super::super::ranking::NEAR;
+use super::super::ranking::{NEAR, TOP};
 use super::*;
 use proptest::prelude::*;
 
@@ -15,13 +15,12 @@ fn learn(
     relative: f64,
     own: impl Fn(usize) -> f64,
 ) -> (f64, f64) {
-    for (variable, &choice) in configuration.iter().enumerate() {
-        model.count(variable, choice, own(variable));
+    for (variable, &choice) in model.variables.iter_mut().zip(configuration) {
+        variable.trying = choice;
     }
+    model.count(0, configuration.len(), own);
     let result = model.evaluate(relative);
-    for (variable, &choice) in configuration.iter().enumerate() {
-        model.absorb(variable, choice);
-    }
+    model.absorb(0);
     result
 }
 
@@ -61,9 +60,11 @@ proptest! {
             for (variable, &evaluated) in model.variables.iter().zip(&configuration) {
                 for (choice, entry) in variable.entries.iter().enumerate() {
                     let place = usize::from(entry.place);
-                    prop_assert_eq!(usize::from(variable.order[place]), choice);
-                    if place < TOP && variable.effects[place + 1].is_finite() {
+                    if place < TOP {
+                        prop_assert_eq!(usize::from(variable.leaders[place]), choice);
                         prop_assert_eq!(variable.effects[place + 1], entry.cell.effect);
+                    } else {
+                        prop_assert!(!variable.leaders.contains(&(choice as u16)));
                     }
                 }
                 // What was just evaluated stands right among its neighbours.

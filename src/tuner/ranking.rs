@@ -1,20 +1,23 @@
-//! The choices of a variable in one order: the best few by their effect, kept so at every evaluation, the others that
-//! were tried, then those that were not.
+//! The choices of a variable in their order: the best few by their effect, kept so at every evaluation, and those that were
+//! not tried.
 
 use super::model::{Cell, OWN_MOST};
 use super::random::Random;
 
-/// Places of a ranking that are kept in order.
+/// Places of a ranking.
 pub(super) const TOP: usize = 5;
 
 /// Effects that differ by less are as good as equal: their order is left as it is.
 pub(super) const NEAR: f64 = 0.003;
 
+/// No choice.
+pub(super) const NOBODY: u16 = u16::MAX;
+
 /// One choice of a variable in use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     pub(super) cell: Cell,
-    /// Its place in the order.
+    /// Its place among the leaders; [`TOP`] where it has none.
     pub(super) place: u16,
 }
 
@@ -25,16 +28,19 @@ pub(super) struct Entry {
 #[derive(Debug, Clone)]
 pub(super) struct Variable {
     pub(super) entries: Vec<Entry>,
-    /// All choices: the leaders, others that were drawn or evaluated before, those to be drawn next, those that may not
-    /// be drawn yet.
-    pub(super) order: Vec<u16>,
-    /// Effects of the leaders, of place p at p + 1; infinite at places whose choice was not evaluated. A sentinel at
-    /// either end.
+    /// The best of those that were evaluated, [`NOBODY`] at places that are left.
+    pub(super) leaders: [u16; TOP],
+    /// Their effects, of place p at p + 1, infinite where there is none. A sentinel at either end.
     pub(super) effects: [f64; TOP + 2],
-    /// Number of choices that were drawn or evaluated before.
-    pub(super) tried: u16,
+    /// Choices that were not evaluated when this was made, in the order in which they are to be drawn; last those that may
+    /// not be drawn yet.
+    untried: Vec<u16>,
+    /// Number of those that were drawn.
+    drawn: usize,
     /// Number of choices that may be drawn: the first so many by their numbers.
     pub(super) open: u16,
+    /// The choice that is being executed, or was last.
+    pub(super) trying: u16,
     /// Copy time of the default, relative to the interval's default cost; 0 while unknown.
     pub(super) own_default: f64,
 }
@@ -47,46 +53,42 @@ impl Variable {
         tried.sort_by(|a, b| a.1.effect.total_cmp(&b.1.effect));
         let mut effects = [f64::INFINITY; TOP + 2];
         effects[0] = f64::NEG_INFINITY;
-        for (effect, (_, cell)) in effects[1..=TOP].iter_mut().zip(&tried) {
-            *effect = cell.effect;
+        let mut leaders = [NOBODY; TOP];
+        for (place, (choice, cell)) in tried.iter().enumerate().take(TOP) {
+            (leaders[place], effects[place + 1]) = (*choice, cell.effect);
         }
-        let mut order: Vec<u16> = tried.iter().chain(&untried).map(|(n, _)| *n).collect();
-        let tried = tried.len();
-        for last in (tried + 1..order.len()).rev() {
-            let other = random.below((last - tried + 1) as u32) as usize;
-            order.swap(last, tried + other);
+        let mut untried: Vec<u16> = untried.iter().map(|(choice, _)| *choice).collect();
+        for last in (1..untried.len()).rev() {
+            let other = random.below(last as u32 + 1) as usize;
+            untried.swap(last, other);
         }
-        let entries = cells.into_iter().map(|cell| Entry { cell, place: 0 });
+        let place = TOP as u16;
+        let entries: Vec<Entry> = (cells.into_iter())
+            .map(|cell| Entry { cell, place })
+            .collect();
         let mut variable = Self {
-            entries: entries.collect(),
+            leaders,
             effects,
-            tried: tried as u16,
-            open: order.len() as u16,
-            order,
+            untried,
+            drawn: 0,
+            open: entries.len() as u16,
+            trying: 0,
+            entries,
             own_default,
         };
-        variable.number_places();
-        variable
-    }
-
-    fn number_places(&mut self) {
-        for (place, &choice) in self.order.iter().enumerate() {
-            if let Some(entry) = self.entries.get_mut(usize::from(choice)) {
-                entry.place = place as u16;
-            }
+        for (place, choice) in (0..).zip(leaders) {
+            variable.put(place, choice);
         }
+        variable
     }
 
     /// Only the first so many choices may be drawn.
     pub(super) fn hold_back(&mut self, first: u16) {
         self.open = first.clamp(1, self.open);
         let open = self.open;
-        let untried = self.order.get_mut(usize::from(self.tried)..);
+        let left = self.untried.get_mut(self.drawn..).unwrap_or_default();
         // Stable: those that may be drawn keep their order.
-        untried
-            .unwrap_or_default()
-            .sort_by_key(|&choice| choice >= open);
-        self.number_places();
+        left.sort_by_key(|&choice| choice >= open);
     }
 
     /// All choices may be drawn.
@@ -98,53 +100,53 @@ impl Variable {
     /// be drawn.
     #[inline(always)]
     pub(super) fn next_untried(&mut self) -> Option<u16> {
-        let next = *self.order.get(usize::from(self.tried))?;
+        let next = *self.untried.get(self.drawn)?;
         (next < self.open).then(|| {
-            self.tried += 1;
+            self.drawn += 1;
             next
         })
     }
 
-    /// A choice was evaluated, perhaps without having been drawn by [`Self::next_untried`].
-    pub(super) fn note_tried(&mut self, choice: u16) {
-        let first = usize::from(self.tried);
-        let Some(place) = self.entries.get(usize::from(choice)).map(|e| e.place) else {
+    /// The choice that it tries was evaluated, perhaps without having been drawn by [`Self::next_untried`].
+    pub(super) fn note_tried(&mut self) {
+        let choice = self.trying;
+        let entry = self.entries.get(usize::from(choice));
+        if entry.is_none_or(|entry| entry.cell.tried > 0) {
             return;
-        };
-        if usize::from(place) >= first
-            && let Some(&untried) = self.order.get(first)
-        {
-            self.put(usize::from(place), untried);
-            self.put(first, choice);
-            self.tried += 1;
+        }
+        let left = self.untried.get_mut(self.drawn..).unwrap_or_default();
+        if let Some(place) = left.iter().position(|&untried| untried == choice) {
+            left.swap(0, place);
+            self.drawn += 1;
         }
     }
 
-    /// The choice at a place of those that were evaluated, or the best of all.
+    /// The choice at a place, from 0, of the ranking.
+    #[inline(always)]
+    pub(super) fn ranked(&self, place: u16) -> Option<u16> {
+        let leader = *self.leaders.get(usize::from(place))?;
+        (leader != NOBODY).then_some(leader)
+    }
+
+    /// The choice at a place of the ranking, or the best of all.
     #[inline]
     pub(super) fn leader(&self, place: u16) -> u16 {
-        let place = usize::from(place);
-        let evaluated = place < TOP && self.effects[place + 1] < f64::INFINITY;
-        let place = if evaluated { place } else { 0 };
-        self.order.get(place).copied().unwrap_or(0)
+        self.ranked(place).or(self.ranked(0)).unwrap_or(0)
     }
 
     /// Restores the order after the effect of a choice has changed: mostly nothing to do.
     #[inline(always)]
     pub(super) fn rank(&mut self, choice: u16, place: u16, effect: f64) {
         let place = usize::from(place);
-        let Some([before, own, after]) = self
-            .effects
-            .get_mut(place..)
-            .and_then(|effects| effects.first_chunk_mut())
-        else {
+        if place >= TOP {
             if effect < self.effects[TOP] {
-                self.promote(choice, place, effect);
+                self.promote(choice, effect);
             }
             return;
-        };
-        if *before <= effect + NEAR && effect - NEAR <= *after {
-            *own = effect;
+        }
+        let [before, own, after] = [place, place + 1, place + 2];
+        if self.effects[before] <= effect + NEAR && effect - NEAR <= self.effects[after] {
+            self.effects[own] = effect;
         } else {
             self.shift(choice, place, effect);
         }
@@ -152,40 +154,53 @@ impl Variable {
 
     /// Lets a choice take the last leader's place, and then that which it deserves.
     #[inline(never)]
-    fn promote(&mut self, choice: u16, from: usize, effect: f64) {
-        let last = self.order[TOP - 1];
-        self.put(from, last);
-        self.shift(choice, TOP - 1, effect);
+    fn promote(&mut self, choice: u16, effect: f64) {
+        if let Some(last) = self.entries.get_mut(usize::from(self.leaders[TOP - 1])) {
+            last.place = TOP as u16;
+        }
+        self.rise(choice, TOP - 1, effect);
     }
 
     /// Moves a leader from a place to that which its effect deserves.
     #[inline(never)]
     fn shift(&mut self, choice: u16, from: usize, effect: f64) {
-        let mut place = from;
-        while place > 0 && self.effects[place] > effect {
-            self.lead(place, self.effects[place], self.order[place - 1]);
-            place -= 1;
+        if self.effects[from % TOP] > effect {
+            self.rise(choice, from, effect);
+        } else {
+            self.sink(choice, from, effect);
         }
-        while place + 1 < TOP && self.effects[place + 2] < effect {
-            self.lead(place, self.effects[place + 2], self.order[place + 1]);
-            place += 1;
-        }
-        self.lead(place, effect, choice);
     }
 
-    /// Gives a place among the leaders to a choice.
-    #[inline]
-    fn lead(&mut self, place: usize, effect: f64, choice: u16) {
+    /// Moves a leader up to that place which its effect deserves.
+    #[inline(always)]
+    fn rise(&mut self, choice: u16, from: usize, effect: f64) {
+        let mut place = from % TOP;
+        while place > 0 && self.effects[place] > effect {
+            self.effects[place + 1] = self.effects[place];
+            self.put(place, self.leaders[place - 1]);
+            place -= 1;
+        }
         self.effects[place + 1] = effect;
         self.put(place, choice);
     }
 
-    /// Gives a place to a choice.
-    #[inline]
-    fn put(&mut self, place: usize, choice: u16) {
-        if let Some(there) = self.order.get_mut(place) {
-            *there = choice;
+    /// Moves a leader down to that place which its effect deserves.
+    #[inline(always)]
+    fn sink(&mut self, choice: u16, from: usize, effect: f64) {
+        let mut place = from % TOP;
+        while place + 1 < TOP && self.effects[place + 2] < effect {
+            self.effects[place + 1] = self.effects[place + 2];
+            self.put(place, self.leaders[place + 1]);
+            place += 1;
         }
+        self.effects[place + 1] = effect;
+        self.put(place, choice);
+    }
+
+    /// Gives a place among the leaders to a choice.
+    #[inline(always)]
+    fn put(&mut self, place: usize, choice: u16) {
+        self.leaders[place] = choice;
         if let Some(entry) = self.entries.get_mut(usize::from(choice)) {
             entry.place = place as u16;
         }

@@ -41,8 +41,6 @@ pub struct Search {
     /// The configuration that runs next, as far as its choices are made.
     pub candidate: Configuration,
     pub(super) draft: Draft,
-    /// The configuration that was evaluated last.
-    pub(super) evaluated: Configuration,
     /// Whether that repeats a known one, to know it better, rather than challenges it.
     pub repeating: bool,
     /// What the strategy remembers besides.
@@ -127,7 +125,6 @@ impl Search {
             progress: saved.progress,
             candidate: saved.current.clone(),
             draft: Draft::made(variables),
-            evaluated: saved.current.clone(),
             current: saved.current,
             current_cost: saved.current_cost,
             repeating: true,
