@@ -4,7 +4,7 @@ use super::node::usable;
 use super::{Config, Node};
 use crate::flow::{IntervalId, NodeId};
 use crate::routines::{CopyFn, Features, RoutineId};
-use crate::stats::Moments;
+use crate::stats::Sums;
 use crate::tuner::{Phase, Settings, Tuner};
 
 /// Executions with the default that are watched before the variables are chosen: where do the copies run, and how
@@ -103,7 +103,7 @@ pub struct Interval {
     /// Its tuner, in stage [`Stage::Tuning`].
     pub tuner: Option<Tuner>,
     /// Ticks of its timed executions, whatever their configuration and class.
-    pub times: Moments,
+    pub times: Sums,
     /// Ticks of its copies per tick of its time, in that execution of the watch in which they were most: others may have
     /// waited for a processor.
     pub share: f64,
@@ -117,6 +117,10 @@ pub struct Interval {
     unread: bool,
     /// Executions that might have been timed while there was no tuner.
     seen: u64,
+    /// Whether its tuner explores: every execution is timed, and its nodes' copies.
+    explores: bool,
+    /// The variable that its first node is.
+    entry: Option<u32>,
     id: IntervalId,
 }
 
@@ -127,7 +131,7 @@ impl Interval {
             stage,
             variables: Vec::new(),
             tuner: None,
-            times: Moments::default(),
+            times: Sums::default(),
             share: 0.0,
             classes: Vec::new(),
             held: Vec::new(),
@@ -135,7 +139,15 @@ impl Interval {
             untimed: 0,
             unread: false,
             seen: 0,
+            explores: false,
+            entry: None,
         }
+    }
+
+    /// Its number.
+    #[inline]
+    pub(super) fn id(&self) -> IntervalId {
+        self.id
     }
 
     /// Goes on with an earlier run's tuner.
@@ -183,6 +195,7 @@ impl Interval {
 
     pub(super) fn forget(&mut self) {
         self.tuner = None;
+        self.explores = false;
         self.variables = Vec::new();
         self.classes = Vec::new();
     }
@@ -216,6 +229,21 @@ impl Interval {
             self.forget_own(nodes);
         }
         self.unread = true;
+        if self.explores {
+            match self.entry {
+                // Its node is the first one's: mostly so.
+                Some(0) => self.choose_first(nodes),
+                Some(variable) => self.choose(variable, nodes),
+                None => {}
+            }
+            return Timing::Decision;
+        }
+        self.timing_otherwise()
+    }
+
+    /// The same where nothing is explored.
+    #[inline(never)]
+    fn timing_otherwise(&mut self) -> Timing {
         if let Some(tuner) = &mut self.tuner
             && self.stage == Stage::Tuning
         {
@@ -311,6 +339,16 @@ impl Interval {
         while self.choose_one(variable, nodes) < variable {}
     }
 
+    #[inline(always)]
+    fn choose_first(&mut self, nodes: &mut [Node]) {
+        let chosen = self.tuner.as_mut().and_then(Tuner::choose_first);
+        if let Some((made, choice)) = chosen
+            && let Some(variable) = self.variables.get(made)
+        {
+            variable.choose(choice, nodes);
+        }
+    }
+
     /// Makes the next choice, if it is none behind that of `variable`. Which it is, or `variable`.
     #[inline(always)]
     fn choose_one(&mut self, variable: usize, nodes: &mut [Node]) -> usize {
@@ -348,20 +386,23 @@ impl Interval {
 
     /// Copies are timed while the tuner explores, as a surrogate for ranking; the guard compares undisturbed
     /// executions, and a settled interval's copies are not looked at.
-    fn observe_as_needed(&self, members: &[NodeId], nodes: &mut [Node]) {
-        let exploring = self
-            .tuner
-            .as_ref()
-            .is_some_and(|tuner| matches!(tuner.phase(), Phase::Baseline | Phase::Quench));
-        for &member in members {
+    fn observe_as_needed(&mut self, members: &[NodeId], nodes: &mut [Node]) {
+        let phase = self.tuner.as_ref().map(Tuner::phase);
+        self.explores = matches!(phase, Some(Phase::Baseline | Phase::Quench));
+        self.entry = None;
+        for (place, &member) in members.iter().enumerate() {
             let Some(node) = nodes.get_mut(member as usize) else {
                 continue;
             };
             let mut variables = self.variables.iter();
             match variables.position(|variable| variable.node == member) {
-                Some(variable) if exploring => {
+                Some(variable) if self.explores => {
+                    let variable = variable as u32;
                     node.hold(true);
-                    node.explorer = (self.id, variable as u32);
+                    node.explorer = (self.id, variable);
+                    if place == 0 {
+                        self.entry = Some(variable);
+                    }
                 }
                 _ => node.release(),
             }
@@ -392,7 +433,7 @@ impl Interval {
                     .is_some_and(Node::may_become_reachable)
             });
         if hopeful {
-            self.times = Moments::default();
+            self.times = Sums::default();
             self.share = 0.0;
             for &member in members {
                 if let Some(node) = nodes.get_mut(member as usize) {

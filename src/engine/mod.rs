@@ -17,7 +17,7 @@ pub use node::{Node, NodeInfo};
 use rest::{LEARNING, REPLAYING, Rest};
 use trial::Trial;
 
-use crate::flow::{IntervalId, NodeId, OUTSIDE, OVERFLOW, Tracker};
+use crate::flow::{Advance, IntervalId, NodeId, OUTSIDE, OVERFLOW, Rare, Tracker, Turn};
 use crate::forcing::Forcing;
 use crate::recording::Recordings;
 use crate::routines::{self, DEFAULT, Features, Routine, RoutineId};
@@ -278,19 +278,57 @@ impl Engine {
         if let Some(state) = self.nodes.get_mut(node as usize) {
             state.count(weight);
         }
-        let turn = self.tracker.advance(node);
-        if turn.is_any() {
-            let (ended, started) = (turn.ended, turn.started);
-            self.turn(ended, turn.class, started, node, turn.changed, clock);
-            if turn.alarm {
-                self.look_closer();
+        match self.tracker.advance(node) {
+            Advance::GoesOn => {}
+            Advance::Turns(Turn {
+                ended,
+                class,
+                started,
+            }) => {
+                if ended & started != OUTSIDE {
+                    self.turn(ended, class, started, clock);
+                }
+                if started != OUTSIDE {
+                    return self.news;
+                }
             }
-            if started != OUTSIDE {
-                return self.news;
-            }
+            Advance::Otherwise => return self.step_otherwise(node, clock),
         }
         if let Some(state) = self.nodes.get(node as usize)
             && state.explorer.0 != OUTSIDE
+        {
+            self.go_on(state.explorer);
+        }
+        self.news
+    }
+
+    /// The same where the call takes another way than that place's latest, or something is due.
+    #[inline(never)]
+    fn step_otherwise(&mut self, node: NodeId, clock: &mut impl Clock) -> bool {
+        let Rare {
+            turn,
+            changed,
+            alarm,
+        } = self.tracker.advance_otherwise(node);
+        let Turn {
+            ended,
+            class,
+            started,
+        } = turn.unwrap_or(Turn::NONE);
+        if changed {
+            self.turn(ended, class, OUTSIDE, clock);
+            self.repartition();
+            self.turn(OUTSIDE, 0, started, clock);
+            self.rest.disturb();
+        } else if ended & started != OUTSIDE {
+            self.turn(ended, class, started, clock);
+        }
+        if alarm {
+            self.look_closer();
+        }
+        if let Some(state) = self.nodes.get(node as usize)
+            && state.explorer.0 != OUTSIDE
+            && started == OUTSIDE
         {
             self.go_on(state.explorer);
         }
@@ -305,17 +343,9 @@ impl Engine {
         }
     }
 
-    /// An execution ends, or one begins, or the partition has changed: what a turn of the flow tells, in registers.
+    /// An execution of `ended`, if that is an interval, ends, and one of `started` begins.
     #[inline(never)]
-    fn turn(
-        &mut self,
-        ended: IntervalId,
-        class: u32,
-        started: IntervalId,
-        node: NodeId,
-        changed: bool,
-        clock: &mut impl Clock,
-    ) {
+    fn turn(&mut self, ended: IntervalId, class: u32, started: IntervalId, clock: &mut impl Clock) {
         if let Some(start) = self.started.take()
             && ended != OUTSIDE
         {
@@ -323,20 +353,10 @@ impl Engine {
             let elapsed = elapsed.saturating_sub(self.config.clock_cost);
             self.evaluate(ended, class, elapsed);
         }
-        let weight = self.rest.weight();
-        if changed {
-            self.rest.disturb();
-            self.repartition();
-        }
-        if let Some(interval) = self.intervals.get_mut(started as usize)
-            && interval.begins(weight)
-        {
-            if let Some(state) = self.nodes.get(node as usize)
-                && state.explorer.0 == started
-            {
-                let variable = state.explorer.1;
-                interval.choose(variable, &mut self.nodes);
-            }
+        let Some(interval) = self.intervals.get_mut(started as usize) else {
+            return;
+        };
+        if interval.begins(self.rest.weight()) {
             match interval.timing(&mut self.nodes) {
                 Timing::Nothing => return,
                 Timing::Report => {}
@@ -466,6 +486,7 @@ impl Engine {
         match interval.classes.get(class as usize) {
             Some(&class) if interval.stage == Stage::Tuning => {
                 if interval.tune(class, ticks, &mut self.nodes) {
+                    let id = interval.id();
                     self.tell_phase(id);
                 }
             }

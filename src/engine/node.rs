@@ -143,6 +143,20 @@ impl Node {
         self.own += ticks;
     }
 
+    /// The same for a copy that is timed, which begins now.
+    #[inline(always)]
+    pub fn copy_begins(&mut self, bytes: usize, now: u64) {
+        self.user_bytes += bytes as u64;
+        self.own = self.own.wrapping_sub(now);
+    }
+
+    /// That copy ends now. Of one that never does, because a signal's handler has left it, any time may be told once: learning
+    /// bounds it.
+    #[inline(always)]
+    pub fn copy_ends(&mut self, now: u64) {
+        self.own = self.own.wrapping_add(now);
+    }
+
     /// The same for a copy directly from the sender's memory, in place of the kernel's.
     #[inline]
     pub fn copied_directly(&mut self, bytes: usize, ticks: u64) {

@@ -19,7 +19,7 @@ pub use executions::{Class, OVERFLOW};
 pub use graph::{END, Edge, Flowgraph, MAX_EDGES, MAX_NODES, START, Traversal};
 pub use intervals::{Interval, Partition};
 pub use loops::{Loop, LoopForest, LoopKind};
-pub(crate) use position::OUTSIDE;
+pub(crate) use position::{Advance, OUTSIDE, Rare, Turn};
 pub use position::{Ended, Event, Foreseen};
 pub use tracker::Tracker;
 pub use traffic::Traffic;

@@ -30,47 +30,64 @@ pub struct Event {
     pub changed: bool,
 }
 
-/// [`Event`] in the form that costs least to hand on.
+/// What one call meant, in the form that costs least to hand on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Advance {
+    /// The present execution goes on, or none was and none is.
+    GoesOn,
+    /// One ends or one begins.
+    Turns(Turn),
+    /// Nothing was done: the call takes another way, or something is due; ask
+    /// [`Tracker::advance_otherwise`](super::Tracker::advance_otherwise).
+    Otherwise,
+}
+
+/// An execution ends, another begins.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
-    /// The interval of which an execution ended, or [`OUTSIDE`].
+    /// The interval of which one ended, or [`OUTSIDE`].
     pub(crate) ended: IntervalId,
     /// The class of that execution.
     pub(crate) class: u32,
     /// The interval of which one starts, or [`OUTSIDE`].
     pub(crate) started: IntervalId,
+}
+
+impl Turn {
+    /// From outside to outside.
+    pub(crate) const NONE: Self = Self {
+        ended: OUTSIDE,
+        class: 0,
+        started: OUTSIDE,
+    };
+}
+
+/// What a call meant that took another way than usual.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rare {
+    pub(crate) turn: Option<Turn>,
     /// As in [`Event`].
     pub(crate) changed: bool,
     /// As many calls as [`Tracker::set_alarm`](super::Tracker::set_alarm) was told.
     pub(crate) alarm: bool,
 }
 
-impl Turn {
-    /// The present execution goes on, or none was and none is.
-    pub(super) const NONE: Self = Self {
-        ended: OUTSIDE,
-        class: 0,
-        started: OUTSIDE,
-        changed: false,
-        alarm: false,
-    };
-
-    /// Whether there is anything in it.
-    #[inline(always)]
-    pub(crate) fn is_any(self) -> bool {
-        self.ended & self.started != OUTSIDE || self.changed | self.alarm
-    }
-
+impl Rare {
     /// As an event: `stop` is the node that was called.
     pub(super) fn event(self, stop: NodeId) -> Event {
+        let Turn {
+            ended,
+            class,
+            started,
+        } = self.turn.unwrap_or(Turn::NONE);
         let inside = |interval: IntervalId| (interval != OUTSIDE).then_some(interval);
         Event {
-            ended: inside(self.ended).map(|interval| Ended {
+            ended: inside(ended).map(|interval| Ended {
                 interval,
                 stop,
-                class: self.class,
+                class,
             }),
-            started: inside(self.started),
+            started: inside(started),
             changed: self.changed,
         }
     }

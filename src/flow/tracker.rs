@@ -13,7 +13,7 @@
 use super::executions::{Executions, Name, Path};
 use super::graph::{END, MAX_NODES, START, Traversal};
 use super::intervals::pieces;
-use super::position::{Current, Event, Foreseen, OUTSIDE, Place, Turn};
+use super::position::{Advance, Current, Event, Foreseen, OUTSIDE, Place, Rare, Turn};
 use super::{Class, Flowgraph, IntervalId, LoopForest, NodeId};
 
 mod analysis;
@@ -141,31 +141,30 @@ impl Tracker {
 
     /// The thread called `node` (nodes are numbered from 0 in order of first sight).
     pub fn step(&mut self, node: NodeId) -> Event {
-        self.advance(node).event(node)
+        let usual = |turn| Rare {
+            turn,
+            changed: false,
+            alarm: false,
+        };
+        let rare = match self.advance(node) {
+            Advance::GoesOn => usual(None),
+            Advance::Turns(turn) => usual(Some(turn)),
+            Advance::Otherwise => self.advance_otherwise(node),
+        };
+        rare.event(node)
     }
 
-    /// [`Self::step`], for the hot path.
+    /// [`Self::step`], for the hot path: along the latest edge out of the previous node, with nothing due.
     #[inline(always)]
-    pub(crate) fn advance(&mut self, node: NodeId) -> Turn {
-        self.calls += 1;
-        if self.calls < self.bound && self.graph.traverse_latest(self.previous, node) {
-            self.previous = node;
-            return self.follow(node);
+    pub(crate) fn advance(&mut self, node: NodeId) -> Advance {
+        if self.calls + 1 >= self.bound || !self.graph.traverse_latest(self.previous, node) {
+            return Advance::Otherwise;
         }
-        // Taken apart and put together again: else what `follow` returns would go through memory too.
-        let Turn {
-            ended,
-            class,
-            started,
-            changed,
-            alarm,
-        } = self.advance_otherwise(node);
-        Turn {
-            ended,
-            class,
-            started,
-            changed,
-            alarm,
+        self.calls += 1;
+        self.previous = node;
+        match self.follow(node) {
+            None => Advance::GoesOn,
+            Some(turn) => Advance::Turns(turn),
         }
     }
 
@@ -201,29 +200,34 @@ impl Tracker {
         Some(foreseen)
     }
 
-    /// [`Self::advance`] along another edge than the latest one out of the previous node, or with an analysis or an
-    /// alarm due.
+    /// [`Self::step`] where [`Self::advance`] has done nothing.
     #[inline(never)]
-    fn advance_otherwise(&mut self, node: NodeId) -> Turn {
+    pub(crate) fn advance_otherwise(&mut self, node: NodeId) -> Rare {
+        self.calls += 1;
         let alarm = self.calls >= self.alarm;
         if node as usize >= MAX_NODES {
             self.graph.drop_call();
             self.reset_position();
-            return Turn {
+            return Rare {
+                turn: None,
+                changed: false,
                 alarm,
-                ..Turn::NONE
             };
         }
         if self.traverse(node) == Traversal::NewEdge {
             self.set_due(self.due.min(self.calls));
         }
         self.previous = node;
-        let turn = if self.calls >= self.due {
+        let (turn, changed) = if self.calls >= self.due {
             self.advance_with_analysis(node)
         } else {
-            self.follow(node)
+            (self.follow(node), false)
         };
-        Turn { alarm, ..turn }
+        Rare {
+            turn,
+            changed,
+            alarm,
+        }
     }
 
     /// The thread called `node`, and nothing but the flowgraph is to be recorded: no loops, no intervals.
@@ -255,40 +259,40 @@ impl Tracker {
         traversal
     }
 
-    /// Where the call of `node` leads in the present partition.
+    /// Where the call of `node` leads in the present partition; `None`: on.
     #[inline(always)]
-    fn follow(&mut self, node: NodeId) -> Turn {
+    fn follow(&mut self, node: NodeId) -> Option<Turn> {
         let place = self.place(node);
         let current = &mut self.current;
         if current.leads_to(place) {
             current.position = place.position;
             current.path = current.path.then(place.name);
-            return Turn::NONE;
+            return None;
         }
-        self.turn(node, place)
+        Some(self.turn(node, place))
     }
 
     /// Ends the execution in progress, if any, and starts one at `place`, if that is in an interval.
     #[inline(always)]
     fn turn(&mut self, node: NodeId, place: Place) -> Turn {
         let Current { interval, path, .. } = self.current;
+        // First, so that the place need not be kept in mind meanwhile.
+        self.current = Current::at(place, Path::from(place.name));
         let (mut ended, mut class) = (OUTSIDE, 0);
         if let Some(executions) = self.intervals.get_mut(interval as usize) {
             (ended, class) = (interval, executions.count(path, node));
         }
-        self.current = Current::at(place, Path::from(place.name));
         Turn {
             ended,
             class,
-            started: place.interval,
-            changed: false,
-            alarm: false,
+            started: self.current.interval,
         }
     }
 
     /// A call that finds the analysis due. What it ends is judged by the old partition, what it starts by the new one.
+    /// Returns besides whether the partition has changed.
     #[cold]
-    fn advance_with_analysis(&mut self, node: NodeId) -> Turn {
+    fn advance_with_analysis(&mut self, node: NodeId) -> (Option<Turn>, bool) {
         let before = self.current;
         let place = self.place(node);
         let goes_on = before.leads_to(place);
@@ -297,7 +301,7 @@ impl Tracker {
         } else {
             self.turn(node, place)
         };
-        turn.changed = self.analyse();
+        let changed = self.analyse();
         if self.retired(turn.ended) {
             turn.ended = OUTSIDE;
         }
@@ -308,7 +312,7 @@ impl Tracker {
             self.current = Current::at(now, Path::from(now.name));
             turn.started = now.interval;
         }
-        turn
+        (Some(turn), changed)
     }
 
     /// Forgets the position: the next call is taken as following nothing, and the execution in progress is dropped. For

@@ -6,7 +6,7 @@
 //! come back when the search has got to where it serves.
 
 use crate::tuner::memory::Memory;
-use crate::tuner::quench::{QUENCH, is_repeat};
+use crate::tuner::quench::{QUENCH, what_is_next};
 use crate::tuner::search::Search;
 use crate::tuner::strategy::{Strategy, Verdict};
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@ impl Strategy for Adaptive {
     }
 
     fn propose(&self, search: &mut Search) {
-        if is_repeat(search) {
+        if what_is_next(search).0 {
             search.repeat_promising();
             return;
         }

@@ -154,26 +154,32 @@ impl Classes {
         &self.slots[..self.filled]
     }
 
-    /// Counts an execution of a class, which is new if need be. Returns its place and its baseline, 0 until that is
+    /// Counts an execution of a class, which is new if need be, and the latest from now on. Returns its baseline, 0 until that is
     /// known; `None` beyond the limit.
     #[inline]
-    pub fn count(&mut self, id: u32) -> Option<(usize, f64)> {
+    pub fn count(&mut self, id: u32) -> Option<f64> {
         if let Some(class) = self.slots.get_mut(self.last)
             && class.id == id
         {
             class.executions += 1;
-            return Some((self.last, class.baseline));
+            return Some(class.baseline);
         }
         self.count_other(id)
     }
 
     /// The same for another class than the one met last.
     #[cold]
-    fn count_other(&mut self, id: u32) -> Option<(usize, f64)> {
+    fn count_other(&mut self, id: u32) -> Option<f64> {
         let at = self.find(id)?;
         let class = self.slots.get_mut(at)?;
         class.executions += 1;
-        Some((at, class.baseline))
+        Some(class.baseline)
+    }
+
+    /// The place of the class that was counted last.
+    #[inline]
+    pub fn latest(&self) -> usize {
+        self.last
     }
 
     fn find(&mut self, id: u32) -> Option<usize> {
@@ -253,25 +259,23 @@ impl Classes {
         granted
     }
 
-    /// Keeps a class's own best: a configuration that was better by at least three deviations
+    /// Keeps the latest class's own best: a configuration that was better by at least three deviations
     /// (of the variance `noise`) once, or at all in two executions. Where there is only one class, the elites are its own best.
     #[inline]
-    pub fn consider(
-        &mut self,
-        at: usize,
-        configuration: &Configuration,
-        relative: f64,
-        noise: f64,
-    ) {
+    pub fn consider(&mut self, configuration: &Configuration, relative: f64, noise: f64) {
         if self.filled > 1 {
-            self.compare(at, configuration, relative, MARGIN * noise.sqrt());
+            self.compare(configuration, relative, MARGIN * noise.sqrt());
         }
     }
 
-    fn compare(&mut self, at: usize, configuration: &Configuration, relative: f64, margin: f64) {
-        let Class {
+    #[inline(never)]
+    fn compare(&mut self, configuration: &Configuration, relative: f64, margin: f64) {
+        let Some(Class {
             best, challenger, ..
-        } = &mut self.slots[at];
+        }) = self.slots.get_mut(self.last)
+        else {
+            return;
+        };
         if best.configuration.same(configuration) {
             best.push(relative);
         } else if challenger.configuration.same(configuration) {
@@ -341,16 +345,20 @@ mod tests {
             classes.find(2).expect("known"),
         );
         for _ in 0..2 {
-            classes.consider(one, &vec![3].into(), 0.9, 0.01);
-            classes.consider(two, &vec![4].into(), 0.9, 0.01);
+            classes.count(1);
+            classes.consider(&vec![3].into(), 0.9, 0.01);
+            classes.count(2);
+            classes.consider(&vec![4].into(), 0.9, 0.01);
         }
-        classes.consider(one, &vec![5].into(), 0.85, 0.01);
+        classes.count(1);
+        classes.consider(&vec![5].into(), 0.85, 0.01);
         assert_eq!(
             classes.entries()[one].best.configuration[..],
             [3],
             "once, and only a little better"
         );
-        classes.consider(two, &vec![6].into(), 0.5, 0.01);
+        classes.count(2);
+        classes.consider(&vec![6].into(), 0.5, 0.01);
         assert_eq!(
             classes.entries()[two].best.configuration[..],
             [6],

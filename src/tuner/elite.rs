@@ -74,6 +74,14 @@ fn estimate(executions: f64, mean: f64, prediction: f64) -> f64 {
     (executions * mean + PREDICTION_WEIGHT * prediction) / (executions + PREDICTION_WEIGHT)
 }
 
+/// A configuration after its first execution.
+struct Newcomer {
+    key: u64,
+    cost: f64,
+    prediction: f64,
+    estimate: f64,
+}
+
 /// The pool. Place 0 always holds the default. What is compared often lies in columns of its own; empty places
 /// have infinite estimates.
 #[derive(Debug, Clone)]
@@ -208,7 +216,7 @@ impl Elites {
         self.keys.iter().position(|&other| other == key)
     }
 
-    /// Takes in one execution; the deviation of one is given. Returns the configuration's estimate and whether it has become
+    /// Takes in one execution; `noise` is the variance of one. Returns the configuration's estimate and whether it has become
     /// the new best.
     #[inline(always)]
     pub fn record(
@@ -216,42 +224,47 @@ impl Elites {
         configuration: &Configuration,
         cost: f64,
         prediction: f64,
-        deviation: f64,
+        noise: f64,
     ) -> (f64, bool) {
         let key = configuration.key();
         if let Some(at) = self.find(key) {
             return self.record_known(at, cost, prediction);
         }
         let estimate = estimate(1.0, cost, prediction);
-        if estimate > self.least + HOPELESS * deviation {
+        if estimate > self.least + HOPELESS * noise.sqrt() {
             return (estimate, false);
         }
-        self.admit(configuration, key, cost, prediction)
+        let (at, newcomer) = (
+            self.worst,
+            Newcomer {
+                key,
+                cost,
+                prediction,
+                estimate,
+            },
+        );
+        match self.estimates.get(at) {
+            Some(&worst) if worst > estimate => (estimate, self.admit(at, configuration, newcomer)),
+            _ => (estimate, false),
+        }
     }
 
-    /// The first execution of a configuration: it takes the worst one's place if it deserves that.
+    /// The first execution of a configuration, which takes this place. Whether it is the new best.
     #[inline(never)]
-    fn admit(
-        &mut self,
-        configuration: &Configuration,
-        key: u64,
-        cost: f64,
-        prediction: f64,
-    ) -> (f64, bool) {
-        let estimate = estimate(1.0, cost, prediction);
-        let at = self.worst;
-        let is_worse = self
-            .estimates
-            .get(at)
-            .is_none_or(|&worst| worst <= estimate);
-        if is_worse {
-            return (estimate, false);
-        }
-        self.keys[at] = key;
-        self.marks |= mark(key);
-        let elite = &mut self.pool[at];
+    fn admit(&mut self, at: usize, configuration: &Configuration, newcomer: Newcomer) -> bool {
+        let Newcomer {
+            key,
+            cost,
+            prediction,
+            estimate,
+        } = newcomer;
+        let Some(elite) = self.pool.get_mut(at) else {
+            return false;
+        };
         elite.configuration.assign(configuration);
         (elite.executions, elite.mean, elite.prediction) = (1.0, cost, prediction);
+        self.keys[at] = key;
+        self.marks |= mark(key);
         self.errors[at] = NEWCOMERS_ERROR;
         self.estimates[at] = estimate;
         if at >= self.filled {
@@ -266,7 +279,7 @@ impl Elites {
         if new_best {
             (self.best, self.least) = (at, estimate);
         }
-        (estimate, new_best)
+        new_best
     }
 
     #[inline(never)]
@@ -329,9 +342,9 @@ mod tests {
     fn a_lucky_result_does_not_beat_a_proven_one() {
         let mut elites = Elites::new(1);
         for _ in 0..10 {
-            elites.record(&vec![1].into(), 0.90, 0.90, 0.05);
+            elites.record(&vec![1].into(), 0.90, 0.90, 0.05 * 0.05);
         }
-        let (estimate, new_best) = elites.record(&vec![2].into(), 0.85, 1.0, 0.05);
+        let (estimate, new_best) = elites.record(&vec![2].into(), 0.85, 1.0, 0.05 * 0.05);
         assert!(estimate > 0.9 && !new_best);
         assert_eq!(elites.best().configuration[..], [1]);
     }
@@ -341,7 +354,7 @@ mod tests {
         let mut elites = Elites::new(1);
         for choice in 1..60u16 {
             let cost = 2.0 - f64::from(choice) / 60.0;
-            elites.record(&vec![choice].into(), cost, cost, 0.05);
+            elites.record(&vec![choice].into(), cost, cost, 0.05 * 0.05);
         }
         assert_eq!(elites.entries().len(), SIZE);
         assert_eq!(elites.entries()[0].configuration[..], [0]);

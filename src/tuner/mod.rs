@@ -162,6 +162,8 @@ pub struct Tuner {
     owed: u32,
     /// In a further search: how often the candidate has run.
     times: u8,
+    /// Whether an evaluation leads to nothing but the default strategy's next step; see [`Tuner::find_course`].
+    straight: bool,
     /// What makes a cost relative: the inverse of the default's, in the class that was evaluated last.
     scale: f64,
 }
@@ -196,6 +198,7 @@ impl Tuner {
             reguard: false,
             ticks: 0,
             owed: 0,
+            straight: false,
             scale: 0.0,
             evicting: Configuration::of(evicting, all.len()),
             times: 0,
@@ -215,6 +218,15 @@ impl Tuner {
     #[inline]
     pub fn has_chosen(&self) -> bool {
         self.search.draft.made >= self.search.draft.variables
+    }
+
+    /// [`Tuner::choose`] for the first variable, at the beginning of an execution.
+    #[inline(always)]
+    pub fn choose_first(&mut self) -> Option<(usize, u16)> {
+        match self.search.draft.made {
+            0 => self.search.choose_next(),
+            _ => None,
+        }
     }
 
     /// Makes the choice of the next variable, unless that is one behind `variable`, which is called now. `own` takes the
@@ -332,18 +344,27 @@ impl Tuner {
         self.search.choose_rest();
         let scale = self.scale;
         self.search.count_rest(|variable| own(variable) * scale);
-        if !self.started || !COSTS.contains(&cost) || self.standing.is_some() && self.is_lead() {
+        if !COSTS.contains(&cost) {
             return self.ignore(cost);
         }
-        let Some((class, baseline)) = self.classes.count(class) else {
+        if !self.straight && (!self.started || self.standing.is_some() && self.is_lead()) {
             return self.ignore(cost);
-        };
-        if baseline > 0.0 {
-            self.evaluate(class, baseline, cost);
-        } else {
-            self.learn_class(class, cost);
         }
-        self.phase != Phase::Quench
+        match self.classes.count(class) {
+            Some(baseline) if baseline > 0.0 => self.evaluate(baseline, cost),
+            Some(_) => self.learn_class(cost),
+            None => self.ignore(cost),
+        }
+    }
+
+    /// Which way evaluations go from now on. To be asked whenever what that depends on has changed.
+    #[cold]
+    fn find_course(&mut self) {
+        self.straight = self.started
+            && self.standing.is_none()
+            && self.owed == 0
+            && self.settings.stretch == 0
+            && strategy::is_default(self.settings.strategy);
     }
 
     /// Whether this execution of a further search only makes the machine ready for the candidate's next.
@@ -356,6 +377,7 @@ impl Tuner {
     #[cold]
     fn ignore(&mut self, cost: f64) -> bool {
         self.started |= COSTS.contains(&cost);
+        self.find_course();
         self.search.ignore();
         false
     }
@@ -366,9 +388,10 @@ impl Tuner {
         if !self.started || !COSTS.contains(&cost) {
             return self.ignore(cost);
         }
-        let Some((class, baseline)) = self.classes.count(class) else {
+        let Some(baseline) = self.classes.count(class) else {
             return false;
         };
+        let class = self.classes.latest();
         let known = (baseline > 0.0).then_some(baseline);
         let before = self.phase;
         match self.phase {
@@ -377,6 +400,7 @@ impl Tuner {
             Phase::Guard => self.observe_guard(class, known, cost),
             Phase::Adopted | Phase::Rejected => self.observe_decided(known, cost),
         }
+        self.find_course();
         self.phase != before
     }
 
@@ -402,8 +426,9 @@ impl Tuner {
         }
     }
 
+    /// Whether that ends the phase.
     #[inline(always)]
-    fn evaluate(&mut self, class: usize, baseline: f64, cost: f64) {
+    fn evaluate(&mut self, baseline: f64, cost: f64) -> bool {
         let scale = 1.0 / baseline;
         self.scale = scale;
         let relative = cost * scale;
@@ -414,50 +439,58 @@ impl Tuner {
             candidate,
             ..
         } = &mut self.search;
-        let deviation = model.noise().sqrt();
-        let (estimate, new_best) = elites.record(candidate, cost, prediction, deviation);
+        let (estimate, new_best) = elites.record(candidate, cost, prediction, model.noise());
         self.history.add(relative, elites.least(), Phase::Quench);
-        self.classes.consider(class, candidate, cost, model.noise());
+        self.classes.consider(candidate, cost, model.noise());
         let verdict = Verdict { estimate, new_best };
-        if self.owed == 0 && self.settings.stretch == 0 {
-            if self.settings.strategy.advance(&mut self.search, verdict) {
-                self.decide_winner();
-            }
-        } else {
-            self.advance_by_turns(verdict);
+        let settled = match self.straight {
+            true => strategy::DEFAULT.advance(&mut self.search, verdict),
+            false => self.advance_otherwise(verdict),
+        };
+        if settled {
+            self.decide_winner();
         }
+        settled
     }
 
-    /// The same where some executions are not the strategy's: defaults owed, or the other end's turn.
-    #[cold]
-    fn advance_by_turns(&mut self, verdict: Verdict) {
+    /// Where not every execution is the strategy's, but defaults are owed, or there are turns; or with another strategy
+    /// than the default one.
+    #[inline(never)]
+    fn advance_otherwise(&mut self, verdict: Verdict) -> bool {
+        if self.owed == 0 && self.settings.stretch == 0 {
+            return self.settings.strategy.advance(&mut self.search, verdict);
+        }
         self.search.absorb();
         if self.owed > 0 {
             self.owed -= 1;
+            self.find_course();
         } else {
             let exploring = self.exploring();
             self.ticks = self.ticks.wrapping_add(1);
             if exploring {
                 self.settings.strategy.judge(&mut self.search, verdict);
                 if self.settings.strategy.settled(&self.search) {
-                    self.decide_winner();
-                    return;
+                    return true;
                 }
             }
         }
         self.propose();
+        false
     }
 
-    /// A class met without a baseline: it gets a few executions with the default, as often as it may ask.
+    /// The latest class has no baseline: it gets a few executions with the default, as often as it may ask. This ends no phase.
     #[cold]
-    fn learn_class(&mut self, class: usize, cost: f64) {
+    fn learn_class(&mut self, cost: f64) -> bool {
+        let class = self.classes.latest();
         if self.search.candidate.is_default() {
             self.classes.add_default(class, cost);
         } else if self.owed == 0 && self.classes.request(class) {
             self.owed = REQUESTED_DEFAULTS + 1;
         }
         self.owed = self.owed.saturating_sub(1);
+        self.find_course();
         self.propose();
+        false
     }
 
     /// Whether it is this end's turn to explore.

@@ -373,16 +373,14 @@ impl Model {
         self.variables.get_mut(variable)?.next_untried()
     }
 
-    /// Counts in the choices that the variables from `first` to before `end` try, with the times of their own copies, which
-    /// `own` gives, relative to the interval's default cost, 0 where that is unknown.
+    /// Counts in the choice that a variable tries, with the time of its own copies relative to the interval's default cost, 0
+    /// where that is unknown.
     #[inline(always)]
-    pub(super) fn count(&mut self, first: usize, end: usize, mut own: impl FnMut(usize) -> f64) {
-        let variables = self.variables.get_mut(first..end).unwrap_or_default();
-        for (variable, number) in variables.iter_mut().zip(first..) {
-            if let Some(cell) = variable.learn_own(own(number)) {
-                self.expected += cell.effect;
-                self.uncertain += cell.variance;
-            }
+    pub(super) fn count(&mut self, variable: usize, own: f64) {
+        let variable = self.variables.get_mut(variable);
+        if let Some(cell) = variable.and_then(|variable| variable.learn_own(own)) {
+            self.expected += cell.effect;
+            self.uncertain += cell.variance;
         }
     }
 

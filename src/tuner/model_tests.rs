@@ -15,10 +15,10 @@ fn learn(
     relative: f64,
     own: impl Fn(usize) -> f64,
 ) -> (f64, f64) {
-    for (variable, &choice) in model.variables.iter_mut().zip(configuration) {
-        variable.trying = choice;
+    for (variable, &choice) in configuration.iter().enumerate() {
+        model.variables[variable].trying = choice;
+        model.count(variable, own(variable));
     }
-    model.count(0, configuration.len(), own);
     let result = model.evaluate(relative);
     model.absorb(0);
     result

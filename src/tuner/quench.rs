@@ -77,26 +77,70 @@ const INVERSE_TEMPERATURES: [f64; STEPS as usize] = {
     table
 };
 
-/// M_k.
-#[inline]
-fn evaluations_per_step(search: &Search) -> u32 {
-    (search.bits + 1).max(LEAST_EVALUATIONS)
+/// M_k, of a space of so many bits.
+pub(super) fn evaluations_per_step(bits: u32) -> u32 {
+    (bits + 1).max(LEAST_EVALUATIONS)
 }
 
 /// Whether this step has met so many new bests that it is over early.
 fn is_early(search: &Search) -> bool {
-    search.progress.bests > evaluations_per_step(search).max(8) / EARLY_COOLING
+    search.progress.bests > search.per_step.max(8) / EARLY_COOLING
 }
 
-/// Whether the next evaluation repeats a known configuration.
+/// How many in 256 of a candidate's variables change at each step: every one at first, about one at the end, where only the
+/// change itself should be judged.
+const SHARES: [u16; STEPS as usize] = {
+    let mut table = [0; STEPS as usize];
+    let mut step = 0;
+    while step < table.len() {
+        table[step] = 256u16.saturating_sub((512 * step / table.len()) as u16);
+        step += 1;
+    }
+    table
+};
+
+/// Evaluations after which what comes when comes again.
+const PERIOD: u32 = REPEAT_HOT * REPEAT_COOL;
+
+/// Of each step, and of those that only repeat: bit i tells whether the evaluation number i of a period is followed by one
+/// that repeats a known configuration.
+const REPEATS: [u16; STEPS as usize + 1] = {
+    let mut table = [u16::MAX; STEPS as usize + 1];
+    let mut step = 0;
+    while step < STEPS {
+        let every = if step * 2 < STEPS {
+            REPEAT_HOT
+        } else {
+            REPEAT_COOL
+        };
+        let (mut mask, mut number) = (0, 0);
+        while number < PERIOD {
+            mask |= (((number + 1) % every == 0) as u16) << number;
+            number += 1;
+        }
+        table[step as usize] = mask;
+        step += 1;
+    }
+    table
+};
+
+/// The same for those that try the leaders of all rankings together.
+const LEADING: u16 = {
+    let (mut mask, mut number) = (0, 0);
+    while number < PERIOD {
+        mask |= ((number % LEADERS == 1) as u16) << number;
+        number += 1;
+    }
+    mask
+};
+
+/// Whether the next evaluation repeats a known configuration, and if not, whether it may try the leaders.
 #[inline(always)]
-pub(super) fn is_repeat(search: &Search) -> bool {
+pub(super) fn what_is_next(search: &Search) -> (bool, bool) {
     let Progress { step, total, .. } = search.progress;
-    let next = total.wrapping_add(1);
-    let hot = step * 2 < STEPS;
-    step >= STEPS
-        || hot && next.is_multiple_of(REPEAT_HOT)
-        || !hot && next.is_multiple_of(REPEAT_COOL)
+    let number = total % PERIOD;
+    let repeats = REPEATS[step.min(STEPS) as usize];
+    (repeats >> number & 1 != 0, LEADING >> number & 1 != 0)
 }
 
 /// Whether something that is `ratio` temperatures worse is accepted: with probability exp(-ratio), as an exponentially
@@ -138,8 +182,7 @@ impl Quench {
         let bits = search.draft.dice.shown();
         search.draft.plan = Plan::Ranked(Draws {
             step,
-            // Every variable changes at first, about one at the end, where only the change itself should be judged.
-            share: 256u32.saturating_sub(512 * step / STEPS),
+            share: SHARES.get(step as usize).copied().unwrap_or(0).into(),
             always: ((((bits >> 32) & 0xff_ffff) * search.draft.variables as u64) >> 24) as u32,
         });
     }
@@ -175,11 +218,12 @@ impl Strategy for Quench {
 
     #[inline(always)]
     fn propose(&self, search: &mut Search) {
-        if is_repeat(search) {
+        let (repeats, leads) = what_is_next(search);
+        if repeats {
             search.repeat_promising();
         } else if self.candidates == Candidates::Blind {
             search.draw_blind();
-        } else if search.draft.variables > 1 && search.progress.total % LEADERS == 1 {
+        } else if leads && search.draft.variables > 1 {
             search.draw_leaders();
         } else {
             self.draw_ranked(search, search.progress.step);
@@ -188,9 +232,8 @@ impl Strategy for Quench {
 
     #[inline(always)]
     fn judge(&self, search: &mut Search, verdict: Verdict) {
-        search.progress.total = search.progress.total.saturating_add(1);
+        search.progress.total = search.progress.total.wrapping_add(1);
         search.progress.evaluations += 1;
-        search.progress.bests += u32::from(verdict.new_best);
         if let Some(inverse_temperature) = INVERSE_TEMPERATURES.get(search.progress.step as usize) {
             let worse = verdict.estimate - search.current_cost;
             let accepted = if search.repeating {
@@ -202,12 +245,17 @@ impl Strategy for Quench {
                 search.accept(verdict.estimate);
             }
         }
-        let full = search.progress.evaluations >= evaluations_per_step(search);
-        if full || verdict.new_best && is_early(search) {
+        let mut over = search.progress.evaluations >= search.per_step;
+        if verdict.new_best {
+            search.progress.bests += 1;
+            over |= is_early(search);
+        }
+        if over {
             self.cool(search);
         }
     }
 
+    #[inline(always)]
     fn settled(&self, search: &Search) -> bool {
         search.progress.step >= STEPS + SETTLING_STEPS
     }

@@ -230,6 +230,7 @@ impl Tuner {
             reguard: saved.reguard,
             ticks: 0,
             owed: 0,
+            straight: false,
             scale: 0.0,
             choices: saved.choices,
         };

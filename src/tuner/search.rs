@@ -5,6 +5,7 @@ use crate::tuner::draft::{Draft, Plan};
 use crate::tuner::elite::{Elite, Elites};
 use crate::tuner::memory::Memory;
 use crate::tuner::model::{Model, SavedModel};
+use crate::tuner::quench;
 use crate::tuner::random::Random;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,8 @@ pub struct Search {
     pub memory: Memory,
     /// Information content of the space in bits: log2 of the number of configurations, rounded down.
     pub bits: u32,
+    /// Evaluations at each temperature.
+    pub(super) per_step: u32,
 }
 
 /// What of a [`Search`] outlives the process.
@@ -129,6 +132,7 @@ impl Search {
             current_cost: saved.current_cost,
             repeating: true,
             memory: saved.memory,
+            per_step: quench::evaluations_per_step(bits),
             bits,
         }
     }
@@ -195,9 +199,11 @@ impl Search {
     /// Next: the choices that lead the rankings, all together, with one variable's choice taken from a little further
     /// down, so that the same configuration is not drawn again and again.
     pub fn draw_leaders(&mut self) {
+        let bits = self.draft.dice.shown();
+        let below = |n: u64, bits: u64| (bits * n) >> 16;
         self.draft.plan = Plan::Leaders {
-            varied: self.draw_variable(),
-            place: self.random.below(3) as u16,
+            varied: below(self.draft.variables as u64, bits >> 24 & 0xffff) as usize,
+            place: below(3, bits >> 40 & 0xffff) as u16,
         };
         self.repeating = false;
     }

@@ -6,7 +6,7 @@
 use crate::tuner::adaptive::Adaptive;
 use crate::tuner::halving::Halving;
 use crate::tuner::metropolis::Metropolis;
-use crate::tuner::quench::{BLIND_QUENCH, QUENCH};
+use crate::tuner::quench::{BLIND_QUENCH, QUENCH, Quench};
 use crate::tuner::search::Search;
 use crate::tuner::tabu::Tabu;
 
@@ -87,9 +87,17 @@ pub fn by_name(name: &str) -> Option<&'static dyn Strategy> {
         .find(|strategy| strategy.name() == name)
 }
 
+/// The default strategy, as the hot path calls it: without asking where its methods are.
+pub(super) static DEFAULT: &Quench = &QUENCH;
+
 /// The default strategy.
 pub fn default() -> &'static dyn Strategy {
     STRATEGIES[0]
+}
+
+/// Whether this is [`DEFAULT`].
+pub(super) fn is_default(strategy: &dyn Strategy) -> bool {
+    strategy.name() == DEFAULT.name()
 }
 
 /// Blind random search: every configuration is as likely at any time, nothing learnt steers it. The yardstick.
@@ -133,6 +141,7 @@ mod tests {
     fn every_name_finds_its_strategy() {
         let all: Vec<_> = names().collect();
         assert_eq!(all[0], default().name());
+        assert!(is_default(default()) && !is_default(&Blind));
         for (index, name) in all.iter().enumerate() {
             assert_eq!(by_name(name).unwrap().name(), *name);
             assert!(!all[..index].contains(name));

@@ -19,15 +19,31 @@ impl engine::Clock for Ticks {
     }
 }
 
+/// Whether time is the time stamp counter, which does not change while the clock is in use.
+#[inline(always)]
+pub fn has_counter() -> bool {
+    COUNTER.load(Ordering::Relaxed)
+}
+
 /// Ticks since some fixed moment.
 #[inline(always)]
 pub fn now() -> u64 {
-    if COUNTER.load(Ordering::Relaxed) {
-        // SAFETY: RDTSC is in every x86-64 CPU; where the system forbids it (PR_SET_TSC), `start` has not set COUNTER.
-        unsafe { _rdtsc() }
+    if has_counter() {
+        // SAFETY: asked.
+        unsafe { counter() }
     } else {
         monotonic()
     }
+}
+
+/// [`now`] where [`has_counter`] has been asked.
+///
+/// # Safety
+/// The process may read the counter: where the system forbids it (PR_SET_TSC), [`start`] has not set COUNTER.
+#[inline(always)]
+pub unsafe fn counter() -> u64 {
+    // SAFETY: RDTSC is in every x86-64 CPU; that it is allowed is the caller's obligation.
+    unsafe { _rdtsc() }
 }
 
 /// Ticks per second.

@@ -6,7 +6,10 @@
 //! routine of their own that needs no data. The statics that the assembly reads are zero or constants, so they hold
 //! without relocation.
 
+use crate::ranges::Owner;
+use crate::session::Session;
 use crate::{clock, tls, ucx};
+use copytune_core::engine::Node;
 use copytune_core::routines::{CopyFn, copytune_builtin_copy};
 use core::arch::naked_asm;
 use core::ffi::c_void;
@@ -137,29 +140,85 @@ unsafe extern "C" fn copy_inside_call(
         // SAFETY: as above.
         return unsafe { next_memmove()(dst, src, n) };
     };
-    let owner = session.owner(target, source);
-    let routine = owner.routine.unwrap_or_else(|| default_routine(n, from));
-    let observed = session
-        .engine
-        .node_mut(owner.node)
-        .filter(|node| node.observe);
-    // SAFETY: the caller gives ranges valid for n bytes, and they do not overlap (checked above); the routine is one
-    // that this CPU can run (Routine::function).
+    // SAFETY: the caller's own arguments; the two ranges do not overlap.
     unsafe {
-        match observed {
+        match session.owner_of_present(target, source) {
+            Some(owner) => copy_for(session, owner, dst, src, n, from),
+            None => copy_for_other(session, dst, src, n, from),
+        }
+    }
+}
+
+/// A copy that is none of the present call's message.
+///
+/// # Safety
+/// As [`copy_for`].
+#[inline(never)]
+unsafe fn copy_for_other(
+    session: &mut Session,
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    from: usize,
+) -> *mut u8 {
+    let owner = session.owner(dst as usize, src as usize);
+    // SAFETY: the caller's obligation.
+    unsafe { copy_for(session, owner, dst, src, n, from) }
+}
+
+/// A copy of a message of `owner`, which its routine makes.
+///
+/// # Safety
+/// Valid for a copy of `n` bytes, and without overlap.
+#[inline(always)]
+unsafe fn copy_for(
+    session: &mut Session,
+    owner: Owner,
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    from: usize,
+) -> *mut u8 {
+    let routine = owner.routine.unwrap_or_else(|| default_routine(n, from));
+    let observed = session.engine.node_mut(owner.node);
+    // SAFETY: the caller's obligation; the routine is one that this CPU can run (Routine::function); the counter is read
+    // where it has been asked for.
+    unsafe {
+        match observed.filter(|node| node.observe) {
             None => routine(dst, src, n),
             Some(node) if !node.timed => {
                 node.copied(n, 0);
                 routine(dst, src, n)
             }
+            Some(node) if !clock::has_counter() => copy_by_clock(node, routine, dst, src, n),
             Some(node) => {
-                let before = clock::now();
+                node.copy_begins(n, clock::counter());
                 routine(dst, src, n);
-                node.copied(n, clock::now().wrapping_sub(before));
+                node.copy_ends(clock::counter());
                 dst
             }
         }
     }
+}
+
+/// A copy that is timed without a time stamp counter.
+///
+/// # Safety
+/// As [`copy_for`].
+#[cold]
+#[inline(never)]
+unsafe fn copy_by_clock(
+    node: &mut Node,
+    routine: CopyFn,
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+) -> *mut u8 {
+    node.copy_begins(n, clock::now());
+    // SAFETY: the caller's obligation.
+    unsafe { routine(dst, src, n) };
+    node.copy_ends(clock::now());
+    dst
 }
 
 /// What would have made this copy without copytune.

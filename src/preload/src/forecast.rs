@@ -22,7 +22,10 @@ pub struct Remembered {
     /// The site whose call came next.
     next: Cell<Option<&'static Remembered>>,
     place: Cell<Place>,
-    meaning: Cell<Meaning>,
+    /// What its message is ([`Meaning`]), in parts: a call needs few of them.
+    bytes: Cell<u64>,
+    sent: Cell<u64>,
+    reach: [Cell<Span>; 2],
 }
 
 impl Remembered {
@@ -37,7 +40,9 @@ impl Remembered {
             freed: Cell::new(0),
             next: Cell::new(None),
             place: Cell::new(Place { node: 0, site }),
-            meaning: Cell::new(Meaning::default()),
+            bytes: Cell::new(0),
+            sent: Cell::new(0),
+            reach: [const { Cell::new(Span { start: 0, end: 0 }) }; 2],
         }))
     }
 
@@ -60,7 +65,23 @@ impl Remembered {
     /// What its message is.
     #[inline(always)]
     pub fn meaning(&self) -> Meaning {
-        self.meaning.get()
+        Meaning {
+            bytes: self.bytes.get(),
+            sent: self.sent(),
+            reach: self.reach(),
+        }
+    }
+
+    /// [`Meaning::sent`].
+    #[inline(always)]
+    pub fn sent(&self) -> u64 {
+        self.sent.get()
+    }
+
+    /// [`Meaning::reach`].
+    #[inline(always)]
+    pub fn reach(&self) -> [Span; 2] {
+        [self.reach[0].get(), self.reach[1].get()]
     }
 }
 
@@ -147,7 +168,10 @@ impl Forecast {
         now.masks[1].set(types & handle_mask);
         now.freed.set(messages::freed());
         now.place.set(place);
-        now.meaning.set(meaning);
+        now.bytes.set(meaning.bytes);
+        now.sent.set(meaning.sent);
+        now.reach[0].set(meaning.reach[0]);
+        now.reach[1].set(meaning.reach[1]);
         if now.next.get().is_none() {
             now.next.set(Some(now));
         }

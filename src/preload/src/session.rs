@@ -13,6 +13,7 @@ use crate::{direct, life, threads, ucx};
 use copytune_core::calls::{Completion, Role};
 use copytune_core::engine::Engine;
 use copytune_core::flow::NodeId;
+use copytune_core::routines::CopyFn;
 use copytune_core::site::{Key, Signature, Sites};
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -107,7 +108,7 @@ impl Session {
             return None;
         }
         self.forecast.comes_true(site);
-        if site.meaning().sent > 0 && direct::is_asked() {
+        if site.sent() > 0 && direct::is_asked() {
             return Some(self.announce(slot, arguments, site.meaning()));
         }
         Some(After::Reset)
@@ -222,16 +223,41 @@ impl Session {
         };
         if subject.matters && slot.is_blocking {
             // What `attribute` does, for most of the calls that matter.
-            let message = site.meaning();
-            self.active.spans = spans(slot, arguments, message.reach);
+            self.active.spans = spans(slot, arguments, site.reach());
             self.active.owner = subject.owner;
-            let after = match message.sent > 0 && direct::is_asked() {
-                true => self.announce(slot, arguments, message),
+            let after = match site.sent() > 0 && direct::is_asked() {
+                true => self.announce(slot, arguments, site.meaning()),
                 false => After::Reset,
             };
             return (&raw mut self.active, after);
         }
-        self.attribute(slot, arguments, site.place(), subject, After::Reset)
+        let Subject { owner, matters } = subject;
+        self.attribute_owned(
+            slot,
+            arguments,
+            site.place(),
+            owner.node,
+            owner.routine,
+            matters,
+        )
+    }
+
+    /// [`Self::attribute`] of a call that was foreseen, with its subject in registers.
+    #[inline(never)]
+    fn attribute_owned(
+        &mut self,
+        slot: &'static Slot,
+        arguments: Arguments,
+        place: Place,
+        node: NodeId,
+        routine: Option<CopyFn>,
+        matters: bool,
+    ) -> (*mut Active, After) {
+        let subject = Subject {
+            owner: Owner { node, routine },
+            matters,
+        };
+        self.attribute(slot, arguments, place, subject, After::Reset)
     }
 
     #[inline(never)]
@@ -433,12 +459,17 @@ impl Session {
     /// Whose copy it is that goes from `source` to `target`.
     #[inline(always)]
     pub fn owner(&self, target: usize, source: usize) -> Owner {
-        let Active { spans, owner } = self.active;
-        if spans.send.holds(source) || spans.receive.holds(target) {
-            owner
-        } else {
-            self.owner_elsewhere(target, source)
+        match self.owner_of_present(target, source) {
+            Some(owner) => owner,
+            None => self.owner_elsewhere(target, source),
         }
+    }
+
+    /// The same for a copy of the present call's message; `None` for any other.
+    #[inline(always)]
+    pub fn owner_of_present(&self, target: usize, source: usize) -> Option<Owner> {
+        let Active { spans, owner } = self.active;
+        (spans.send.holds(source) || spans.receive.holds(target)).then_some(owner)
     }
 
     /// The same for a copy out of another process's memory.
