@@ -63,6 +63,14 @@ fn own_of(variables: &[Variable], variable: usize, nodes: &mut [Node]) -> f64 {
     node.map_or(0.0, Node::take_own)
 }
 
+/// Counts in all variables that are left.
+#[inline(never)]
+fn count_others(tuner: &mut Tuner, variables: &[Variable], nodes: &mut [Node]) {
+    while let Some(variable) = tuner.uncounted() {
+        tuner.count(own_of(variables, variable, nodes));
+    }
+}
+
 /// How far an interval has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
@@ -312,8 +320,43 @@ impl Interval {
         };
         self.times.push(ticks);
         self.unread = false;
-        let variables = &self.variables;
-        let changed = tuner.conclude(class, ticks, |variable| own_of(variables, variable, nodes));
+        if tuner.phase() != Phase::Quench {
+            return self.tune_otherwise(class, ticks, nodes);
+        }
+        if let Some(variable) = tuner.uncounted() {
+            tuner.count(own_of(&self.variables, variable, nodes));
+            // Mostly only the last one was left.
+            if tuner.uncounted().is_some() {
+                count_others(tuner, &self.variables, nodes);
+            }
+        }
+        tuner.learn(class, ticks) && self.look_at_tuner(nodes)
+    }
+
+    /// The same while nothing is explored.
+    #[inline(never)]
+    fn tune_otherwise(&mut self, class: u32, ticks: f64, nodes: &mut [Node]) -> bool {
+        let Some(tuner) = &mut self.tuner else {
+            return false;
+        };
+        let own = |variable| own_of(&self.variables, variable, nodes);
+        let changed = tuner.conclude(class, ticks, own);
+        if tuner.has_chosen() {
+            self.apply(nodes);
+        }
+        if changed {
+            self.new_phase(nodes);
+        }
+        changed
+    }
+
+    /// While it explores, the tuner has made all choices at once, or come to a new phase; whether that is so.
+    #[inline(never)]
+    fn look_at_tuner(&mut self, nodes: &mut [Node]) -> bool {
+        let Some(tuner) = &self.tuner else {
+            return false;
+        };
+        let changed = tuner.phase() != Phase::Quench;
         if tuner.has_chosen() {
             self.apply(nodes);
         }

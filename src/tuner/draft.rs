@@ -215,27 +215,6 @@ impl Search {
         self.model.count(variable, own);
     }
 
-    /// Counts in the choices that are not yet, with the times of their own copies.
-    #[inline(always)]
-    pub(super) fn count_rest(&mut self, mut own: impl FnMut(usize) -> f64) {
-        if self.draft.counted < self.draft.variables {
-            // Mostly the last one is left.
-            let last = own(self.draft.counted);
-            self.count_next(last);
-            if self.draft.counted < self.draft.variables {
-                self.count_others(own);
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn count_others(&mut self, mut own: impl FnMut(usize) -> f64) {
-        while self.draft.counted < self.draft.variables {
-            let own = own(self.draft.counted);
-            self.count_next(own);
-        }
-    }
-
     /// Takes in the relative cost of the candidate, whose choices are all made and counted in; see
     /// [`crate::tuner::model::Model::evaluate`]. After that a candidate is to be proposed.
     #[inline(always)]

@@ -5,6 +5,7 @@
 //! prediction while they are few: the least of many noisy results would otherwise be the luckiest, not the best.
 
 use crate::tuner::configuration::Configuration;
+use crate::tuner::model::{greatest, least};
 use serde::{Deserialize, Serialize};
 
 /// Number of configurations kept, the default included.
@@ -82,6 +83,15 @@ struct Newcomer {
     estimate: f64,
 }
 
+/// The least or greatest of the values, as `of` tells of two: in pairs, for which processors have instructions.
+#[inline(always)]
+fn extreme(values: &[f64; SIZE], of: impl Fn(f64, f64) -> f64) -> f64 {
+    let [first, a, b, c, d, e, f, g, h] = *values;
+    let four = [of(a, e), of(b, f), of(c, g), of(d, h)];
+    let two = [of(four[0], four[2]), of(four[1], four[3])];
+    of(of(two[0], two[1]), first)
+}
+
 /// The pool. Place 0 always holds the default. What is compared often lies in columns of its own; empty places
 /// have infinite estimates.
 #[derive(Debug, Clone)]
@@ -94,6 +104,8 @@ pub struct Elites {
     least: f64,
     /// Place to give to a newcomer: an empty one, or that with the greatest estimate, never that of the default.
     worst: usize,
+    /// The place that [`Elites::most_promising`] told last: mostly the next one to be found.
+    promising: usize,
     /// Identity of each, see [`Configuration::key`].
     keys: [u64; SIZE],
     /// Has the [`mark`] of each of them, and of some that were: most newcomers are told by it at once.
@@ -121,6 +133,7 @@ impl Elites {
             best: 0,
             least: 1.0,
             worst: 1,
+            promising: 0,
             estimates: [f64::INFINITY; SIZE],
             errors: [0.0; SIZE],
         };
@@ -182,23 +195,18 @@ impl Elites {
     }
 
     fn find_best(&mut self) {
-        let mut least = (0, f64::INFINITY);
-        for (at, &estimate) in self.estimates.iter().enumerate() {
-            if estimate < least.1 {
-                least = (at, estimate);
-            }
-        }
-        (self.best, self.least) = least;
+        self.least = extreme(&self.estimates, least);
+        let best = self.estimates.iter().position(|&at| at <= self.least);
+        self.best = best.unwrap_or(0);
     }
 
     fn find_worst(&self) -> usize {
-        let mut greatest = (1, f64::NEG_INFINITY);
-        for (at, &estimate) in self.estimates.iter().enumerate().skip(1) {
-            if estimate > greatest.1 {
-                greatest = (at, estimate);
-            }
-        }
-        greatest.0
+        let mut others = self.estimates;
+        // The default is never the worst.
+        others[0] = f64::NEG_INFINITY;
+        let most = extreme(&others, greatest);
+        let worst = others.iter().skip(1).position(|&at| at >= most);
+        worst.map_or(1, |worst| 1 + worst)
     }
 
     /// The place of the configuration with this key.
@@ -207,7 +215,10 @@ impl Elites {
         if self.marks & mark(key) == 0 {
             return None;
         }
-        self.find_among_all(key)
+        match self.keys.get(self.promising) {
+            Some(&promising) if promising == key => Some(self.promising),
+            _ => self.find_among_all(key),
+        }
     }
 
     #[inline(never)]
@@ -310,17 +321,15 @@ impl Elites {
 
     /// The one most worth another execution: the least cost that it may still have (one standard error below its
     /// estimate).
-    #[inline]
-    pub fn most_promising(&self, noise: f64) -> &Elite {
+    #[inline(never)]
+    pub fn most_promising(&mut self, noise: f64) -> &Elite {
         let deviation = noise.sqrt();
-        let mut least = (0, f64::INFINITY);
-        for (at, (estimate, error)) in self.estimates.iter().zip(&self.errors).enumerate() {
-            let low = estimate - deviation * error;
-            if low < least.1 {
-                least = (at, low);
-            }
-        }
-        &self.pool[least.0.min(SIZE - 1)]
+        let low: [f64; SIZE] =
+            std::array::from_fn(|at| self.estimates[at] - deviation * self.errors[at]);
+        let lowest = extreme(&low, least);
+        let place = low.iter().position(|&at| at <= lowest).unwrap_or(0);
+        self.promising = place;
+        self.pool.get(place).unwrap_or(&self.pool[0])
     }
 
     /// Makes new results count more than the old ones, after costs have shifted.

@@ -335,15 +335,38 @@ impl Tuner {
     /// [`Tuner::observe`], but the choices of the next configuration may be left to [`Tuner::choose`]
     /// ([`Tuner::has_chosen`]). `own` gives the cost of each variable's own copies, as in [`Sample`], and is asked at most once
     /// for each.
-    #[inline(always)]
     pub fn conclude(&mut self, class: u32, cost: f64, mut own: impl FnMut(usize) -> f64) -> bool {
         if self.phase != Phase::Quench {
             return self.conclude_otherwise(class, cost, own);
         }
+        while let Some(variable) = self.uncounted() {
+            self.count(own(variable));
+        }
+        self.learn(class, cost);
+        self.phase != Phase::Quench
+    }
+
+    /// While exploring, at the end of an execution: the variable that is to be counted next, if any is left.
+    #[inline(always)]
+    pub fn uncounted(&mut self) -> Option<usize> {
         // Variables that this execution did not come by.
         self.search.choose_rest();
-        let scale = self.scale;
-        self.search.count_rest(|variable| own(variable) * scale);
+        let Draft {
+            counted, variables, ..
+        } = self.search.draft;
+        (counted < variables).then_some(counted)
+    }
+
+    /// Counts that variable in, with the cost of its own copies, as in [`Sample`].
+    #[inline(always)]
+    pub fn count(&mut self, own: f64) {
+        self.search.count_next(own * self.scale);
+    }
+
+    /// While exploring, what [`Tuner::conclude`] does when all variables are counted. False: the next choices are left to
+    /// [`Tuner::choose`], and the phase is the same.
+    #[inline(always)]
+    pub fn learn(&mut self, class: u32, cost: f64) -> bool {
         if !COSTS.contains(&cost) {
             return self.ignore(cost);
         }
@@ -379,14 +402,15 @@ impl Tuner {
         self.started |= COSTS.contains(&cost);
         self.find_course();
         self.search.ignore();
-        false
+        true
     }
 
     /// An execution while nothing is explored.
     #[inline(never)]
     fn conclude_otherwise(&mut self, class: u32, cost: f64, own: impl FnMut(usize) -> f64) -> bool {
         if !self.started || !COSTS.contains(&cost) {
-            return self.ignore(cost);
+            self.ignore(cost);
+            return false;
         }
         let Some(baseline) = self.classes.count(class) else {
             return false;
@@ -426,7 +450,7 @@ impl Tuner {
         }
     }
 
-    /// Whether that ends the phase.
+    /// Returns what [`Tuner::learn`] does.
     #[inline(always)]
     fn evaluate(&mut self, baseline: f64, cost: f64) -> bool {
         let scale = 1.0 / baseline;
@@ -443,10 +467,11 @@ impl Tuner {
         self.history.add(relative, elites.least(), Phase::Quench);
         self.classes.consider(candidate, cost, model.noise());
         let verdict = Verdict { estimate, new_best };
-        let settled = match self.straight {
-            true => strategy::DEFAULT.advance(&mut self.search, verdict),
-            false => self.advance_otherwise(verdict),
-        };
+        if !self.straight {
+            self.advance_otherwise(verdict);
+            return true;
+        }
+        let settled = strategy::DEFAULT.advance(&mut self.search, verdict);
         if settled {
             self.decide_winner();
         }
@@ -456,9 +481,12 @@ impl Tuner {
     /// Where not every execution is the strategy's, but defaults are owed, or there are turns; or with another strategy
     /// than the default one.
     #[inline(never)]
-    fn advance_otherwise(&mut self, verdict: Verdict) -> bool {
+    fn advance_otherwise(&mut self, verdict: Verdict) {
         if self.owed == 0 && self.settings.stretch == 0 {
-            return self.settings.strategy.advance(&mut self.search, verdict);
+            if self.settings.strategy.advance(&mut self.search, verdict) {
+                self.decide_winner();
+            }
+            return;
         }
         self.search.absorb();
         if self.owed > 0 {
@@ -470,15 +498,15 @@ impl Tuner {
             if exploring {
                 self.settings.strategy.judge(&mut self.search, verdict);
                 if self.settings.strategy.settled(&self.search) {
-                    return true;
+                    self.decide_winner();
+                    return;
                 }
             }
         }
         self.propose();
-        false
     }
 
-    /// The latest class has no baseline: it gets a few executions with the default, as often as it may ask. This ends no phase.
+    /// The latest class has no baseline: it gets a few executions with the default, as often as it may ask.
     #[cold]
     fn learn_class(&mut self, cost: f64) -> bool {
         let class = self.classes.latest();
@@ -490,7 +518,7 @@ impl Tuner {
         self.owed = self.owed.saturating_sub(1);
         self.find_course();
         self.propose();
-        false
+        true
     }
 
     /// Whether it is this end's turn to explore.

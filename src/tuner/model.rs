@@ -77,13 +77,13 @@ impl Cell {
 
 /// The lesser of two; unlike [`f64::min`] one instruction, because no rule for what is not a number is needed.
 #[inline]
-fn least(a: f64, b: f64) -> f64 {
+pub(super) fn least(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
 /// The greater of two; see [`least`].
 #[inline]
-fn greatest(a: f64, b: f64) -> f64 {
+pub(super) fn greatest(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
@@ -135,8 +135,10 @@ impl Variable {
         let default = self.own_default;
         let choice = self.trying;
         let cell = &mut self.entries.get_mut(usize::from(choice))?.cell;
-        if cell.tried < OWN_USES && own > 0.0 && choice > 0 && default > 0.0 {
-            cell.learn_own(own, default);
+        if cell.tried < OWN_USES {
+            if own > 0.0 && choice > 0 && default > 0.0 {
+                cell.learn_own(own, default);
+            }
         }
         Some(*cell)
     }

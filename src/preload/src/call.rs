@@ -72,9 +72,26 @@ extern "C" fn enter_followed(
     }
 }
 
-/// Any call.
+/// Any call. Mostly other threads or UCX's copies are to be seen to, and nothing else is unusual.
 #[inline(never)]
 extern "C" fn enter_fully(
+    slot: &'static Slot,
+    arguments: Arguments,
+    thread: &mut Thread,
+) -> Entered {
+    if thread.frame == 0
+        && life::is_on()
+        && let Some(session) = NonNull::new(thread.session)
+    {
+        take(thread, arguments);
+        return enter_followed(slot, arguments, thread, session);
+    }
+    enter_unusually(slot, arguments, thread)
+}
+
+/// A nested call, a thread's first one, or one while copytune is off.
+#[inline(never)]
+extern "C" fn enter_unusually(
     slot: &'static Slot,
     arguments: Arguments,
     thread: &mut Thread,
