@@ -49,6 +49,18 @@ impl Configuration {
         }
     }
 
+    /// Whether nothing of it lies on the heap.
+    #[inline(always)]
+    pub fn is_short(&self) -> bool {
+        self.variables <= INLINE
+    }
+
+    /// [`Self::assign`] where that is so.
+    #[inline(always)]
+    pub fn assign_short(&mut self, other: &Self) {
+        self.inline = other.inline;
+    }
+
     /// The choice of one of its variables, for the hot path: [`Self::deref`] has more to ask.
     #[inline(always)]
     pub fn choice(&self, variable: usize) -> u16 {
@@ -110,12 +122,17 @@ impl Configuration {
     /// that equal only by an unlikely coincidence, in which two would share a record.
     #[inline]
     pub fn key(&self) -> u64 {
-        let [low, high] = self.halves();
-        let key = low ^ high.wrapping_mul(FACTOR);
-        if self.variables > INLINE {
-            return self.heap_key();
+        match self.is_short() {
+            true => self.short_key(),
+            false => self.heap_key(),
         }
-        key
+    }
+
+    /// The same where nothing lies on the heap.
+    #[inline(always)]
+    pub fn short_key(&self) -> u64 {
+        let [low, high] = self.halves();
+        low ^ high.wrapping_mul(FACTOR)
     }
 
     #[cold]

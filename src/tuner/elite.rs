@@ -75,14 +75,6 @@ fn estimate(executions: f64, mean: f64, prediction: f64) -> f64 {
     (executions * mean + PREDICTION_WEIGHT * prediction) / (executions + PREDICTION_WEIGHT)
 }
 
-/// A configuration after its first execution.
-struct Newcomer {
-    key: u64,
-    cost: f64,
-    prediction: f64,
-    estimate: f64,
-}
-
 /// The least or greatest of the values, as `of` tells of two: in pairs, for which processors have instructions.
 #[inline(always)]
 fn extreme(values: &[f64; SIZE], of: impl Fn(f64, f64) -> f64) -> f64 {
@@ -237,7 +229,38 @@ impl Elites {
         prediction: f64,
         noise: f64,
     ) -> (f64, bool) {
-        let key = configuration.key();
+        if !configuration.is_short() {
+            return self.record_long(configuration, cost, prediction, noise);
+        }
+        let key = configuration.short_key();
+        let assign = |place: &mut Configuration| place.assign_short(configuration);
+        self.record_by(key, assign, cost, prediction, noise)
+    }
+
+    /// The same for a configuration of many variables.
+    #[cold]
+    #[inline(never)]
+    fn record_long(
+        &mut self,
+        configuration: &Configuration,
+        cost: f64,
+        prediction: f64,
+        noise: f64,
+    ) -> (f64, bool) {
+        let assign = |place: &mut Configuration| place.assign(configuration);
+        self.record_by(configuration.key(), assign, cost, prediction, noise)
+    }
+
+    /// The same by the configuration's key; `assign` gives it a place.
+    #[inline(always)]
+    fn record_by(
+        &mut self,
+        key: u64,
+        assign: impl FnOnce(&mut Configuration),
+        cost: f64,
+        prediction: f64,
+        noise: f64,
+    ) -> (f64, bool) {
         if let Some(at) = self.find(key) {
             return self.record_known(at, cost, prediction);
         }
@@ -245,35 +268,20 @@ impl Elites {
         if estimate > self.least + HOPELESS * noise.sqrt() {
             return (estimate, false);
         }
-        let (at, newcomer) = (
-            self.worst,
-            Newcomer {
-                key,
-                cost,
-                prediction,
-                estimate,
-            },
-        );
-        match self.estimates.get(at) {
-            Some(&worst) if worst > estimate => (estimate, self.admit(at, configuration, newcomer)),
-            _ => (estimate, false),
+        let at = self.worst;
+        match (self.estimates.get(at), self.pool.get_mut(at)) {
+            (Some(&worst), Some(elite)) if worst > estimate => {
+                assign(&mut elite.configuration);
+                (elite.executions, elite.mean, elite.prediction) = (1.0, cost, prediction);
+            }
+            _ => return (estimate, false),
         }
+        (estimate, self.admit(at, key, estimate))
     }
 
-    /// The first execution of a configuration, which takes this place. Whether it is the new best.
-    #[inline(never)]
-    fn admit(&mut self, at: usize, configuration: &Configuration, newcomer: Newcomer) -> bool {
-        let Newcomer {
-            key,
-            cost,
-            prediction,
-            estimate,
-        } = newcomer;
-        let Some(elite) = self.pool.get_mut(at) else {
-            return false;
-        };
-        elite.configuration.assign(configuration);
-        (elite.executions, elite.mean, elite.prediction) = (1.0, cost, prediction);
+    /// A configuration has taken this place after its first execution. Whether it is the new best.
+    #[inline(always)]
+    fn admit(&mut self, at: usize, key: u64, estimate: f64) -> bool {
         self.keys[at] = key;
         self.marks |= mark(key);
         self.errors[at] = NEWCOMERS_ERROR;

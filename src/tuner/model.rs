@@ -135,10 +135,11 @@ impl Variable {
         let default = self.own_default;
         let choice = self.trying;
         let cell = &mut self.entries.get_mut(usize::from(choice))?.cell;
-        if cell.tried < OWN_USES {
-            if own > 0.0 && choice > 0 && default > 0.0 {
-                cell.learn_own(own, default);
-            }
+        if cell.tried >= OWN_USES {
+            return Some(*cell);
+        }
+        if own > 0.0 && choice > 0 && default > 0.0 {
+            cell.learn_own(own, default);
         }
         Some(*cell)
     }
