@@ -1,0 +1,156 @@
+//! An execution has ended while the tuner explores: what its cost teaches, and what comes next.
+
+use crate::tuner::again::TIMES;
+use crate::tuner::draft::Draft;
+use crate::tuner::search::Search;
+use crate::tuner::strategy::{self, Strategy, Verdict};
+use crate::tuner::{COSTS, Phase, Tuner};
+
+/// Executions with the default that a class met during exploration asks for at a time.
+const REQUESTED_DEFAULTS: u32 = 8;
+
+impl Tuner {
+    /// [`Tuner::observe`], but the choices of the next configuration may be left to [`Tuner::choose`]
+    /// ([`Tuner::has_chosen`]). `own` gives the cost of each variable's own copies, as in [`Sample`], and is asked at most once
+    /// for each.
+    pub fn conclude(&mut self, class: u32, cost: f64, mut own: impl FnMut(usize) -> f64) -> bool {
+        if self.phase != Phase::Quench {
+            return self.conclude_otherwise(class, cost, own);
+        }
+        while let Some(variable) = self.uncounted() {
+            self.count(own(variable));
+        }
+        self.learn(class, cost);
+        self.phase != Phase::Quench
+    }
+
+    /// While exploring, at the end of an execution: the variable that is to be counted next, if any is left.
+    #[inline(always)]
+    pub fn uncounted(&mut self) -> Option<usize> {
+        // Variables that this execution did not come by.
+        self.search.choose_rest();
+        let Draft {
+            counted, variables, ..
+        } = self.search.draft;
+        (counted < variables).then_some(counted)
+    }
+
+    /// Counts that variable in, with the cost of its own copies, as in [`Sample`].
+    #[inline(always)]
+    pub fn count(&mut self, own: f64) {
+        self.search.count_next(own * self.scale);
+    }
+
+    /// While exploring, what [`Tuner::conclude`] does when all variables are counted. False: the next choices are left to
+    /// [`Tuner::choose`], and the phase is the same.
+    #[inline(always)]
+    pub fn learn(&mut self, class: u32, cost: f64) -> bool {
+        if !COSTS.contains(&cost) {
+            return self.ignore(cost);
+        }
+        if !self.straight && (!self.started || self.standing.is_some() && self.is_lead()) {
+            return self.ignore(cost);
+        }
+        match self.classes.count(class) {
+            Some(baseline) if baseline > 0.0 => self.evaluate(baseline, cost),
+            Some(_) => self.learn_class(cost),
+            None => self.ignore(cost),
+        }
+    }
+
+    /// Which way evaluations go from now on. To be asked whenever what that depends on has changed.
+    #[cold]
+    pub(super) fn find_course(&mut self) {
+        self.straight = self.started
+            && self.standing.is_none()
+            && self.owed == 0
+            && self.settings.stretch == 0
+            && strategy::is_default(self.settings.strategy);
+    }
+
+    /// Whether this execution of a further search only makes the machine ready for the candidate's next.
+    fn is_lead(&mut self) -> bool {
+        self.times = (self.times + 1) % TIMES;
+        self.times != 0
+    }
+
+    /// An execution that counts for nothing.
+    #[cold]
+    pub(super) fn ignore(&mut self, cost: f64) -> bool {
+        self.started |= COSTS.contains(&cost);
+        self.find_course();
+        self.search.ignore();
+        true
+    }
+
+    /// Returns what [`Tuner::learn`] does.
+    #[inline(always)]
+    fn evaluate(&mut self, baseline: f64, cost: f64) -> bool {
+        let scale = 1.0 / baseline;
+        self.scale = scale;
+        let relative = cost * scale;
+        let (cost, prediction) = self.search.evaluate(relative);
+        let Search {
+            model,
+            elites,
+            candidate,
+            ..
+        } = &mut self.search;
+        let (estimate, new_best) = elites.record(candidate, cost, prediction, model.noise());
+        self.history.add(relative, elites.least(), Phase::Quench);
+        self.classes.consider(candidate, cost, model.noise());
+        let verdict = Verdict { estimate, new_best };
+        if !self.straight {
+            self.advance_otherwise(verdict);
+            return true;
+        }
+        let settled = strategy::DEFAULT.advance(&mut self.search, verdict);
+        if settled {
+            self.decide_winner();
+        }
+        settled
+    }
+
+    /// Where not every execution is the strategy's, but defaults are owed, or there are turns; or with another strategy
+    /// than the default one.
+    #[inline(never)]
+    fn advance_otherwise(&mut self, verdict: Verdict) {
+        if self.owed == 0 && self.settings.stretch == 0 {
+            if self.settings.strategy.advance(&mut self.search, verdict) {
+                self.decide_winner();
+            }
+            return;
+        }
+        self.search.absorb();
+        if self.owed > 0 {
+            self.owed -= 1;
+            self.find_course();
+        } else {
+            let exploring = self.exploring();
+            self.ticks = self.ticks.wrapping_add(1);
+            if exploring {
+                self.settings.strategy.judge(&mut self.search, verdict);
+                if self.settings.strategy.settled(&self.search) {
+                    self.decide_winner();
+                    return;
+                }
+            }
+        }
+        self.propose();
+    }
+
+    /// The latest class has no baseline: it gets a few executions with the default, as often as it may ask.
+    #[cold]
+    fn learn_class(&mut self, cost: f64) -> bool {
+        let class = self.classes.latest();
+        if self.search.candidate.is_default() {
+            self.classes.add_default(class, cost);
+        } else if self.owed == 0 && self.classes.request(class) {
+            self.owed = REQUESTED_DEFAULTS + 1;
+        }
+        self.owed = self.owed.saturating_sub(1);
+        self.find_course();
+        self.propose();
+        true
+    }
+}
