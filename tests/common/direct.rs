@@ -46,6 +46,22 @@ pub fn read_directly(outcome: &Outcome) -> u64 {
         .sum()
 }
 
+/// Of those, the messages whose senders told where they lie.
+pub fn told(outcome: &Outcome) -> u64 {
+    outcome
+        .remarks()
+        .iter()
+        .filter_map(|line| {
+            line.split_once(" messages read directly, of ")?
+                .1
+                .split_once(" the senders told")?
+                .0
+                .parse::<u64>()
+                .ok()
+        })
+        .sum()
+}
+
 /// The checksums that the ranks have printed. (UCX says what it has to say on stdout, too.)
 pub fn checksums(outcome: &Outcome) -> Vec<&str> {
     let mut lines = outcome.sorted();

@@ -187,7 +187,7 @@ impl Session {
             self.dozed = true;
         }
         // Where that is forced, reads are made directly in calls that are seen, and so are the ends of messages shown.
-        if rest > 0 && (direct::is_forced() || direct::has_edges() || ucx::is_open()) {
+        if rest > 0 && (direct::is_forced() || direct::shows() || ucx::is_open()) {
             self.engine.refuse_rest();
             return 0;
         }

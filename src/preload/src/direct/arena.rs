@@ -1,13 +1,14 @@
-//! The arena: one memfd per process. Its first page holds words for peers, then come the ends of messages (see `edges`),
-//! from 2 MiB on promoted pages.
+//! The arena: one memfd per process. Its first page holds words for peers, then come slots (see `slots`), from 2 MiB on promoted pages.
 //!
 //! It cannot shrink, so no peer that has it mapped can be hurt; it disappears with the last process that has it open or
 //! mapped; and it can be opened through /proc/PID/fd by those alone who may trace the process (proc_pid_fd(5)).
 
+use super::alive::{LIVES, Life};
 use super::mappings::File;
 use super::offer::Offer;
 use super::reader::Kernel;
-use super::{PAGE, edges};
+use super::slot::Slot;
+use super::{PAGE, slots};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 use libc::{iovec, pid_t};
@@ -16,7 +17,7 @@ use std::sync::OnceLock;
 /// The name of the memfd, as its link in /proc/PID/fd ends.
 pub const LINK: &[u8] = b"/memfd:copytune-arena (deleted)";
 /// What the first page begins with: the project's name and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x03");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x04");
 /// Where promoted pages begin: 2 MiB, so that huge pages can lie at congruent addresses.
 pub const FIRST: u64 = 2 << 20;
 /// Requests that are kept until the owner looks.
@@ -38,8 +39,8 @@ pub struct Words {
     pub cookie_address: AtomicU64,
     /// Promotions so far: while it stands still, a range that was not promoted still is not.
     pub generation: AtomicU64,
-    /// Slots for the ends of messages (see `edges`) that peers may look at.
-    pub edges: AtomicU64,
+    /// Slots that peers may look at.
+    pub slots: AtomicU64,
     /// Requests so far.
     pub asked: AtomicU64,
     /// What the latest promotion took: nanoseconds, but for the moving of pages; and those of a mebibyte's.
@@ -53,6 +54,8 @@ pub struct Words {
     requests: [Request; REQUESTS],
     /// What a receiver offers the owner to take part in.
     pub offer: Offer,
+    /// Of the threads that show something.
+    pub lives: [Life; LIVES],
 }
 
 const _: () = assert!(size_of::<Words>() <= PAGE);
@@ -201,6 +204,9 @@ pub fn create() -> Result<(), &'static str> {
     page.cookie.store(cookie, Ordering::Relaxed);
     page.cookie_address
         .store(COOKIE.as_ptr() as u64, Ordering::Relaxed);
+    for life in &page.lives {
+        life.prepare();
+    }
     page.around.store(AROUND, Ordering::Relaxed);
     page.mebibyte.store(MEBIBYTE, Ordering::Relaxed);
     page.magic.store(MAGIC, Ordering::Release);
@@ -253,12 +259,12 @@ impl Arena {
         unsafe { &*self.words.load(Ordering::Relaxed) }
     }
 
-    /// Slot `number` for the ends of a message.
+    /// Slot `number`.
     #[inline]
-    pub fn edge(&self, number: usize) -> Option<&'static edges::Slot> {
+    pub fn slot(&self, number: usize) -> Option<&'static Slot> {
         let words: *const u8 = self.words.load(Ordering::Relaxed).cast();
         // SAFETY: as for `words`: everything before the promoted pages stays mapped; aligned to cache lines.
-        (number < edges::MOST).then(|| unsafe { &*words.add(edges::offset(number)).cast() })
+        (number < slots::MOST).then(|| unsafe { &*words.add(slots::offset(number)).cast() })
     }
 
     /// The descriptor; `None` when the program has closed it, whatever it has opened since.

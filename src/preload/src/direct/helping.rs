@@ -1,20 +1,29 @@
-//! The sender's part of a shared copy: while it waits, its library calls its progress function again and again. Once
-//! something is promoted, these calls come here first (see `bindings`) and look whether a receiver offers a part of its
-//! message. The sender writes its part to the receiver by process_vm_writev: the receiver's memory need not be shared, and the
+//! What a sender does while it waits: its library calls its progress function again and again. Once something is promoted,
+//! these calls come here first (see `bindings`).
+//!
+//! They ask the kernel where the message that is being sent lies, and show the answer (see `slot`): the receiver, which is
+//! busy with the library's handshake meanwhile, need not. And they look whether a receiver offers a part of its message.
+//! The sender writes its part to the receiver by process_vm_writev: the receiver's memory need not be shared, and the
 //! kernel checks both ends' addresses.
 
-use super::arena;
-use super::is_on;
-use super::offer::{Help, Terms};
+use super::mappings::Mappings;
+use super::offer::{Help, Offer, Terms};
 use super::reader::Kernel;
+use super::slot::Slot;
+use super::{arena, is_on};
 use crate::{resolve, tls};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 use libc::{iovec, pid_t};
+use std::sync::OnceLock;
 
 /// Not 0 while something is offered to this process. Set before any hook can run.
 static SIGN: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
+/// The message whose place is asked for, if any. A later one takes its place: the receiver of the earlier one asks itself.
+static QUESTION: AtomicPtr<Slot> = AtomicPtr::new(core::ptr::null_mut());
+/// This process's own.
+static MAPPINGS: OnceLock<Option<Mappings>> = OnceLock::new();
 /// Chunks that are copied before the library makes progress with other messages.
 const AT_A_TIME: u32 = 16;
 
@@ -51,6 +60,8 @@ pub fn find_next() {
     };
     let sign = core::ptr::from_ref(arena.words().offer.sign());
     SIGN.store(sign.cast_mut(), Release);
+    // Without a quick question the waiting sender would read a file again and again.
+    MAPPINGS.get_or_init(|| Mappings::of(0).filter(Mappings::are_quick));
     for (next, name) in [
         (&OPEN_MPI, c"opal_progress"),
         (&UCX, c"ucp_worker_progress"),
@@ -83,6 +94,18 @@ pub fn stop() {
     }
 }
 
+/// Whether senders of this process find out where their messages lie.
+pub fn answers() -> bool {
+    arena::own().is_some_and(|arena| arena.words().helps.load(Relaxed) != 0)
+        && matches!(MAPPINGS.get(), Some(Some(_)))
+}
+
+/// Has the next progress find out where the message of that slot lies.
+#[inline]
+pub fn ask(slot: &'static Slot) {
+    QUESTION.store(core::ptr::from_ref(slot).cast_mut(), Release);
+}
+
 unsafe extern "C" fn opal_progress(none: *mut c_void) -> usize {
     look();
     // SAFETY: this function is only called where the next one is known (`hook`).
@@ -98,15 +121,14 @@ unsafe extern "C" fn ucp_worker_progress(worker: *mut c_void) -> usize {
 #[inline(always)]
 fn look() {
     // SAFETY: set to a word of the arena, which stays mapped, before any call is led here.
-    if unsafe { (*SIGN.load(Relaxed)).load(Relaxed) } != 0 {
-        take_part();
+    if unsafe { (*SIGN.load(Relaxed)).load(Relaxed) } != 0 || !QUESTION.load(Relaxed).is_null() {
+        act();
     }
 }
 
-/// Copies chunks of what is offered, as long as there are any.
 #[cold]
 #[inline(never)]
-extern "C" fn take_part() {
+extern "C" fn act() {
     // A forked child sees the words of its parent.
     if !is_on() {
         return;
@@ -114,7 +136,23 @@ extern "C" fn take_part() {
     let Some(arena) = arena::own() else {
         return;
     };
-    let offer = &arena.words().offer;
+    // SAFETY: errno is the calling thread's own; the library's progress must not find it changed.
+    let errno = unsafe { *libc::__errno_location() };
+    // SAFETY: null or a slot of the arena, which stays mapped (`ask`).
+    if let Some(slot) = unsafe { QUESTION.swap(core::ptr::null_mut(), Acquire).as_ref() }
+        && let Some(Some(mappings)) = MAPPINGS.get()
+    {
+        slot.answer(mappings, arena.file);
+    }
+    if arena.words().offer.sign().load(Relaxed) != 0 {
+        take_part(&arena.words().offer);
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Copies chunks of what is offered, as long as there are any.
+fn take_part(offer: &Offer) {
     let me = tls::thread() as usize;
     match HELPER.compare_exchange(0, me, Acquire, Relaxed) {
         Ok(_) => {}
@@ -124,11 +162,7 @@ extern "C" fn take_part() {
         Err(_) => return,
     }
     if let Some(help) = offer.look() {
-        // SAFETY: errno is the calling thread's own; the library's progress must not find it changed.
-        let errno = unsafe { *libc::__errno_location() };
         copy(&help);
-        // SAFETY: as above.
-        unsafe { *libc::__errno_location() = errno };
     }
     HELPER.store(0, Release);
 }

@@ -6,16 +6,17 @@
 //! | arena | the file of a process: words for its peers, promoted pages |
 //! | mappings | what the kernel says about an address space |
 //! | promotion | the sender: moves hot buffers into its arena |
-//! | edges | the sender shows what lies beside whole pages |
+//! | slot, slots, alive | the sender shows a message while it sends it |
 //! | plain, room | which memory may be moved, and whether there is any for it |
 //! | peer, reader | the receiver: which reads recur, and the copy |
-//! | sharing, helping, offer | both copy a long message: the receiver's part, the sender's, their agreement |
+//! | helping | what the sender does while it waits |
+//! | sharing, offer | both copy a long message: the receiver's part, their agreement |
 //! | fork, discard, numbered, bindings | what the program must not notice: fork, madvise, mremap |
 
+mod alive;
 mod arena;
 mod bindings;
 mod discard;
-mod edges;
 mod fork;
 mod helping;
 mod mappings;
@@ -27,10 +28,12 @@ mod promotion;
 mod reader;
 mod room;
 mod sharing;
+mod slot;
+mod slots;
 
-pub use edges::Slot;
-pub use promotion::{has_edges, has_requests, is_asked, sending};
+pub use promotion::{has_requests, is_asked, sending, shows};
 pub use reader::{Kernel, Outcome, Read, Reader};
+pub use slot::Slot;
 
 use crate::log::{self, Level};
 use copytune_core::options::Direct;
@@ -149,11 +152,20 @@ static READS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 /// Of those, what the senders copied.
 static SHARED: AtomicU64 = AtomicU64::new(0);
+/// Of the reads, those whose senders told where the message lies.
+static TOLD: AtomicU64 = AtomicU64::new(0);
 
-/// Counts a direct read. Threads may lose each other's counts, which serve the log alone.
+/// Counts a direct read: its bytes, those of them that the sender copied, and whether the sender told where they lie. Threads
+/// may lose each other's counts, which serve the log alone.
 #[inline]
-fn count(bytes: usize, shared: usize) {
-    for (count, more) in [(&READS, 1), (&BYTES, bytes), (&SHARED, shared)] {
+fn count(bytes: usize, shared: usize, told: bool) {
+    let counts = [
+        (&READS, 1),
+        (&BYTES, bytes),
+        (&SHARED, shared),
+        (&TOLD, usize::from(told)),
+    ];
+    for (count, more) in counts {
         count.store(
             count.load(Ordering::Relaxed) + more as u64,
             Ordering::Relaxed,
@@ -169,7 +181,8 @@ pub fn tell() {
         log::say(
             Level::Debug,
             format_args!(
-                "{reads} messages read directly, {bytes} bytes, {} of them copied by the senders",
+                "{reads} messages read directly, of {} the senders told where they are, {bytes} bytes, {} of them copied by the senders",
+                TOLD.load(Ordering::Relaxed),
                 SHARED.load(Ordering::Relaxed)
             ),
         );

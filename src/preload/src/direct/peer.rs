@@ -2,9 +2,10 @@
 
 use super::PAGE;
 use super::arena::{self, FIRST, LINK, Words};
-use super::edges;
 use super::mappings::{File, Mappings};
 use super::reader::Kernel;
+use super::slot::Slot;
+use super::slots;
 use core::ffi::c_void;
 use libc::pid_t;
 use std::os::fd::AsRawFd;
@@ -94,15 +95,15 @@ impl Peer {
             .then(|| unsafe { self.body.cast::<u8>().add(offset as usize).cast_const() })
     }
 
-    /// Slot `number` for the ends of a message; only such as have memory.
+    /// Slot `number`; only such as have memory.
     #[inline]
-    pub fn edge(&self, number: usize) -> Option<&edges::Slot> {
+    pub fn slot(&self, number: usize) -> Option<&Slot> {
         use core::sync::atomic::Ordering::Acquire;
-        let used = self.words().edges.load(Acquire).min(edges::MOST as u64);
+        let used = self.words().slots.load(Acquire).min(slots::MOST as u64);
         // SAFETY: inside the mapping, which is longer than the part before promoted pages (`open`); aligned to cache
         // lines; atomics only, for which any content is valid.
         ((number as u64) < used)
-            .then(|| unsafe { &*self.body.cast::<u8>().add(edges::offset(number)).cast() })
+            .then(|| unsafe { &*self.body.cast::<u8>().add(slots::offset(number)).cast() })
     }
 
     /// Whether the process that the kernel copy reaches by this id has the arena's cookie in its own memory, and lets it be read.

@@ -2,9 +2,10 @@
 //! program no longer maps.
 
 use super::arena::{self, Arena, FIRST, Words};
-use super::edges::{Edges, Slot as Edge};
 use super::mappings::Mappings;
 use super::room::Room;
+use super::slot::Slot;
+use super::slots::Slots;
 use super::{PAGE, is_on, plain};
 use crate::clock;
 use crate::log::{self, Level};
@@ -20,7 +21,7 @@ const MOST_WANTED: usize = 2048;
 const CHANCES: u32 = 4096;
 /// Memory that is twice there while a buffer moves.
 const CHUNK: usize = 4 << 20;
-/// One slot is looked at in so many sends: is it still mapped?
+/// One promoted range is looked at in so many sends: is it still mapped?
 const SPARSE: u32 = 64;
 
 /// Requests that were taken from the arena's first page.
@@ -34,34 +35,34 @@ static NEVER: AtomicU64 = AtomicU64::new(0);
 /// Whether some of them wait.
 static WAITING: AtomicBool = AtomicBool::new(false);
 static SENDS: AtomicU32 = AtomicU32::new(0);
-/// Whether messages have slots for their ends.
-static EDGES: AtomicBool = AtomicBool::new(false);
+/// Whether messages have slots.
+static SHOWS: AtomicBool = AtomicBool::new(false);
 /// What was promoted lies between these addresses; empty: nothing was.
 static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
 
 static OWNER: Mutex<Owner> = Mutex::new(Owner {
     wanted: Vec::new(),
-    slots: Vec::new(),
+    promoted: Vec::new(),
     free: Vec::new(),
     next: FIRST,
     hand: 0,
     held_by_device: false,
-    edges: Edges::new(),
+    slots: Slots::new(),
 });
 
 struct Owner {
     wanted: Vec<Wanted>,
-    slots: Vec<Slot>,
+    promoted: Vec<Promoted>,
     /// Given back: (offset, bytes).
     free: Vec<(u64, u64)>,
     /// From here on the arena was never used.
     next: u64,
-    /// The slot to be looked at next.
+    /// The range to be looked at next.
     hand: usize,
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
-    edges: Edges,
+    slots: Slots,
 }
 
 struct Wanted {
@@ -72,7 +73,7 @@ struct Wanted {
 
 /// A promoted range.
 #[derive(Clone, Copy)]
-struct Slot {
+struct Promoted {
     start: usize,
     offset: u64,
     bytes: u64,
@@ -101,7 +102,7 @@ pub(super) fn look_out() {
     if is_on()
         && let Some(arena) = arena::own()
     {
-        let busy = WAITING.load(Relaxed) || EDGES.load(Relaxed) || HIGH.load(Relaxed) != 0;
+        let busy = WAITING.load(Relaxed) || SHOWS.load(Relaxed) || HIGH.load(Relaxed) != 0;
         asked = &raw const arena.words().asked;
         answered = if busy { EVERY_SEND } else { SEEN.load(Relaxed) };
     }
@@ -119,7 +120,7 @@ fn is_asked_closely() -> bool {
     SENDS.store(sends, Relaxed);
     arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
         || WAITING.load(Relaxed)
-        || EDGES.load(Relaxed)
+        || SHOWS.load(Relaxed)
         || (sends.is_multiple_of(SPARSE) && HIGH.load(Relaxed) != 0)
 }
 
@@ -130,16 +131,15 @@ pub fn has_requests() -> bool {
     is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked))
 }
 
-/// Whether messages have slots for their ends, which are shown in sends that are seen alone.
+/// Whether messages have slots, which show them in sends that are seen alone.
 #[inline]
-pub fn has_edges() -> bool {
-    EDGES.load(Relaxed)
+pub fn shows() -> bool {
+    SHOWS.load(Relaxed)
 }
 
 /// A send of `bytes` bytes in `[start, end)` begins: until it ends, the program leaves them alone (MPI 4.0, 3.4 and 3.7.2).
-/// `blocking`: it ends when the call returns. Then a slot may show the ends of the message, which is to be hidden at the
-/// return.
-pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Edge> {
+/// `blocking`: it ends when the call returns. Then a slot may show the message, which is to be hidden at the return.
+pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Slot> {
     if end.wrapping_sub(start) < PAGE {
         return None;
     }
@@ -155,18 +155,18 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
         owner.serve(arena, start, end, contiguous, sends);
         look_out();
     }
-    if !(blocking && contiguous && has_edges()) {
+    if !(blocking && contiguous && shows()) {
         return None;
     }
     // SAFETY: the program sends it.
-    unsafe { owner.edges.show(arena, start, end - start) }
+    unsafe { owner.slots.show(arena, start, end - start) }
 }
 
 impl Owner {
     #[cold]
     fn serve(&mut self, arena: &Arena, start: usize, end: usize, contiguous: bool, sends: u32) {
         let some_are_lost = self.collect(arena.words());
-        if sends.is_multiple_of(SPARSE) && !self.slots.is_empty() {
+        if sends.is_multiple_of(SPARSE) && !self.promoted.is_empty() {
             super::bindings::set();
             self.look_at_one(arena);
         }
@@ -250,8 +250,8 @@ impl Owner {
                 );
             }
         }
-        self.edges.add(arena, message.0, message.1);
-        EDGES.store(self.edges.are_used(), Relaxed);
+        self.slots.add(arena, message.0, message.1);
+        SHOWS.store(self.slots.are_used(), Relaxed);
         if bytes > 0 {
             note_price(
                 arena.words(),
@@ -294,7 +294,7 @@ impl Owner {
         if done == 0 {
             return None;
         }
-        self.slots.push(Slot {
+        self.promoted.push(Promoted {
             start: area.start,
             offset,
             bytes: done as u64,
@@ -348,25 +348,25 @@ impl Owner {
         Some(chosen)
     }
 
-    /// Looks whether one slot is still where it was put, in turn, and gives back what is gone if it is not.
+    /// Looks whether one range is still where it was put, in turn, and gives back what is gone if it is not.
     fn look_at_one(&mut self, arena: &Arena) {
-        self.hand = self.hand.wrapping_add(1) % self.slots.len().max(1);
-        if let Some(slot) = self.slots.get(self.hand)
+        self.hand = self.hand.wrapping_add(1) % self.promoted.len().max(1);
+        if let Some(range) = self.promoted.get(self.hand)
             && let Some(mappings) = Mappings::of(0)
-            && let Ok(found) = mappings.from(slot.start)
+            && let Ok(found) = mappings.from(range.start)
             && !found.is_some_and(|mapping| {
-                mapping.start <= slot.start
+                mapping.start <= range.start
                     && mapping.file == arena.file
-                    && mapping.place(slot.start) == slot.offset
+                    && mapping.place(range.start) == range.offset
             })
         {
             self.reclaim(arena);
         }
     }
 
-    /// Gives back the slots of which no mapping of this process has anything left, at whatever address.
+    /// Gives back the ranges of which no mapping of this process has anything left, at whatever address.
     fn reclaim(&mut self, arena: &Arena) {
-        if self.slots.is_empty() {
+        if self.promoted.is_empty() {
             return;
         }
         let (Some(mappings), Some(descriptor)) = (Mappings::of(0), arena.descriptor()) else {
@@ -382,25 +382,25 @@ impl Owner {
         if !known {
             return;
         }
-        let is_mapped = |slot: &Slot| {
+        let is_mapped = |range: &Promoted| {
             mapped
                 .iter()
-                .any(|range| range.start < slot.offset + slot.bytes && slot.offset < range.end)
+                .any(|there| there.start < range.offset + range.bytes && range.offset < there.end)
         };
-        let (kept, gone) = self.slots.iter().partition(|slot| is_mapped(slot));
-        self.slots = kept;
-        let gone: Vec<Slot> = gone;
-        for slot in gone {
-            self.give_back(descriptor, slot.offset, slot.bytes);
+        let (kept, gone) = self.promoted.iter().partition(|range| is_mapped(range));
+        self.promoted = kept;
+        let gone: Vec<Promoted> = gone;
+        for range in gone {
+            self.give_back(descriptor, range.offset, range.bytes);
         }
-        let slots = &self.slots;
-        self.edges.retain(arena, |start, bytes| {
+        let promoted = &self.promoted;
+        self.slots.retain(arena, |start, bytes| {
             let end = start + bytes;
-            slots
+            promoted
                 .iter()
-                .any(|slot| slot.start < end && start < slot.start + slot.bytes as usize)
+                .any(|range| range.start < end && start < range.start + range.bytes as usize)
         });
-        EDGES.store(self.edges.are_used(), Relaxed);
+        SHOWS.store(self.slots.are_used(), Relaxed);
     }
 
     fn give_back(&mut self, descriptor: i32, offset: u64, bytes: u64) {

@@ -2,7 +2,8 @@
 
 use super::mappings::Mapping;
 use super::peer::Peer;
-use super::sharing::{Part, Sharing};
+use super::sharing::{LEAST as SHARED, Part, Sharing};
+use super::slot::{Place, Slot, pages};
 use super::{CREDULOUS, PAGE};
 use crate::clock;
 use copytune_core::repayment::{Account, Buffer, CREDIT, Hurry, KernelCopy};
@@ -56,8 +57,12 @@ struct Range {
     direct: bool,
     /// The owner's generation at the last look.
     generation: u64,
-    /// The slot that showed its ends last, plus one.
-    edge: u16,
+    /// The slot that shows it, plus one.
+    slot: u16,
+    /// How often in a row the owner did not tell in time where it lies.
+    late: u8,
+    /// Where in the owner's arena its whole pages lay when the owner told that last.
+    place: u64,
     /// Test only: the first answer.
     first: Option<Mapping>,
 }
@@ -126,11 +131,19 @@ impl Reader {
         if range.generation == generation && (!range.direct || routine.is_none()) {
             return range.direct;
         }
+        if range.generation != generation {
+            // There may be nothing any more: to read it would make pages that nobody gives back.
+            range.place = 0;
+        }
         // SAFETY: as the caller promises.
-        let done = unsafe { copy(peer, sharing, range, read, kernel, routine) };
+        let done = unsafe {
+            routine
+                .and_then(|routine| copy_shown(peer, range, read, kernel, routine))
+                .or_else(|| copy(peer, sharing, range, read, kernel, routine))
+        };
         if range.generation != generation {
             range.generation = generation;
-            range.edge = slot_of(peer, read);
+            range.slot = slot_of(peer, read);
         }
         if done.is_none() && !peer.mappings.are_there() {
             if let Some(known) = self.peers.get_mut(index) {
@@ -277,7 +290,7 @@ struct Piece {
     bytes: usize,
 }
 
-/// Asks what lies at the range now, has the kernel copy the edges, and copies the rest by `routine`, if there is one.
+/// Finds out what lies at the range now, has the kernel copy the edges, and copies the rest by `routine`, if there is one.
 /// `None`: it is not backed by the arena but for its edges.
 ///
 /// # Safety
@@ -335,17 +348,8 @@ unsafe fn copy(
     let Some(routine) = routine else {
         return Some(());
     };
-    if head + tail > 0 {
-        let shown = usize::from(range.edge)
-            .checked_sub(1)
-            .and_then(|number| peer.edge(number))
-            // SAFETY: a slot of the peer's arena; the target has room for the message, as the caller promises.
-            .is_some_and(|slot| unsafe { slot.read(read.target, read.source, read.bytes) });
-        if !shown {
-            // SAFETY: parts of the ranges that the caller answers for.
-            unsafe { edges(read, head, tail, kernel)? };
-        }
-    }
+    // SAFETY: as the caller promises.
+    unsafe { copy_ends(slot_at(peer, range), read, (head, tail), kernel)? };
     let mut shared = 0;
     for piece in pieces.iter().take(count) {
         let part = Part {
@@ -360,15 +364,101 @@ unsafe fn copy(
         // `source`, as the kernel has just answered, inside an operation that does not end before this read does.
         shared += unsafe { sharing.copy(peer, part, routine) };
     }
-    super::count(read.bytes, shared);
+    super::count(read.bytes, shared, false);
     Some(())
+}
+
+/// Copies a message that its sender shows, and whose whole pages the sender says to lie together. `None`: it does not.
+///
+/// To wait for the answer would take as long as to ask. So the pages are copied from where they lay the last time, which harms nothing, and
+/// only then the answer is looked at: it holds since before the copy began, and the message is still shown.
+///
+/// # Safety
+/// As [`Reader::read`].
+#[inline]
+unsafe fn copy_shown(
+    peer: &Peer,
+    range: &mut Range,
+    read: &Read,
+    kernel: Kernel,
+    routine: CopyFn,
+) -> Option<()> {
+    /// A peer that did not tell in time so often in a row is not waited for until it does.
+    const PATIENT: u8 = 8;
+    let slot = slot_at(peer, range)?;
+    let number = slot.number(read.source, read.bytes)?;
+    let whole = pages(read.source, read.bytes);
+    let bytes = whole
+        .end
+        .checked_sub(whole.start)
+        .filter(|bytes| *bytes < SHARED)?;
+    let head = whole.start - read.source;
+    let lives = &peer.words().lives;
+    // SAFETY: inside the target, as the whole pages are inside the message.
+    let target = unsafe { read.target.add(head) };
+    for _ in 0..2 {
+        if let Some(from) = peer.at(range.place, bytes) {
+            // SAFETY: the source lies in the peer's mapping (Peer::at), the target is memory of this process and so apart
+            // from that mapping; the routine runs on this CPU (Routine::function).
+            unsafe { routine(target, from, bytes) };
+        }
+        let told = match CREDULOUS.load(Relaxed) && range.place != 0 {
+            true => Place::At(range.place),
+            false => slot.place(number, range.late < PATIENT, lives),
+        };
+        match told {
+            Place::At(place) if place == range.place => {
+                range.late = 0;
+                let tail = read.bytes - bytes - head;
+                // SAFETY: as the caller promises.
+                unsafe { copy_ends(Some(slot), read, (head, tail), kernel)? };
+                super::count(read.bytes, 0, true);
+                return Some(());
+            }
+            Place::At(place) => range.place = place,
+            Place::Unknown => return None,
+            Place::Late => {
+                range.late = range.late.saturating_add(1);
+                return None;
+            }
+        }
+    }
+    None
+}
+
+/// Copies the first `head` and the last `tail` bytes: as the sender shows them, else by the kernel.
+///
+/// # Safety
+/// As [`Reader::read`].
+#[inline]
+unsafe fn copy_ends(
+    slot: Option<&Slot>,
+    read: &Read,
+    (head, tail): (usize, usize),
+    kernel: Kernel,
+) -> Option<()> {
+    let are_shown = |slot: &Slot| {
+        // SAFETY: a slot of the peer's arena; the target has room for the message, as the caller promises.
+        unsafe { slot.read(read.target, read.source, read.bytes) }
+    };
+    if head + tail == 0 || slot.is_some_and(are_shown) {
+        return Some(());
+    }
+    // SAFETY: parts of the ranges that the caller answers for.
+    unsafe { edges(read, head, tail, kernel) }
+}
+
+/// The slot that shows the range.
+#[inline]
+fn slot_at<'a>(peer: &'a Peer, range: &Range) -> Option<&'a Slot> {
+    peer.slot(usize::from(range.slot).checked_sub(1)?)
 }
 
 /// The slot, plus one, that the owner has for the message; 0: none.
 #[cold]
 fn slot_of(peer: &Peer, read: &Read) -> u16 {
     (0..)
-        .map_while(|number| peer.edge(number))
+        .map_while(|number| peer.slot(number))
         .position(|slot| slot.is_of(read.source, read.bytes))
         .map_or(0, |number| number as u16 + 1)
 }

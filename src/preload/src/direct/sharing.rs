@@ -11,7 +11,7 @@ use copytune_core::routines::CopyFn;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// The whole pages of 512 KiB: shorter parts gain nothing.
-const LEAST: usize = 8 * CHUNK - 2 * PAGE;
+pub const LEAST: usize = 8 * CHUNK - 2 * PAGE;
 /// Lengths are told apart by their powers of two, from `LEAST` on.
 const CLASSES: usize = 8;
 /// Pairs of copies, one offered and one not, that a trial compares.

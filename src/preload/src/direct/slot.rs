@@ -1,0 +1,223 @@
+//! What a sender shows its receivers of a message while it is inside a blocking send of it, and no longer: meanwhile the
+//! program neither writes the buffer nor unmaps it (MPI 4.0, 3.4), so what the slot says stays true. For any other send the
+//! receiver asks the kernel.
+//!
+//! A slot shows the bytes before the first and after the last whole page, whose pages hold other data of the program, too, and cannot be
+//! shared; and where in the arena the whole pages lie, which the sender asks the kernel while it waits (see `helping`).
+//! It is written by its owner alone, under a number that is not 0 only while it is shown, and another one each time.
+
+use super::alive::{self, Life};
+use super::mappings::{File, Mappings};
+use super::{CREDULOUS, PAGE};
+use crate::{clock, copies};
+use core::ops::Range;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU64, fence};
+
+/// A slot in the arena, between its first page and the promoted ones.
+#[repr(C, align(64))]
+pub struct Slot {
+    /// 0: nothing is shown; else the number of what is.
+    shown: AtomicU64,
+    /// The message: address in the owner, and bytes. 0 bytes: nobody's.
+    start: AtomicU64,
+    bytes: AtomicU64,
+    /// The number under which it is shown, if the owner is going to ask the kernel where the whole pages lie.
+    asking: AtomicU64,
+    /// The number under which it was shown when the owner had asked; in the lowest bits the answer: the page of the arena
+    /// where the first whole page lies, and all others behind it; 0: not so. One word: a thread that answers late, when another one
+    /// has answered for a later number, must not leave its place with that number.
+    answer: AtomicU64,
+    /// Which life (see `alive`) shows it.
+    life: AtomicU64,
+}
+
+/// Bits of an answer that tell the place: as many as an arena of 64 GiB has pages. A number that has no room beside them is
+/// never answered.
+const PLACE_BITS: u32 = 24;
+/// Seconds that a reader waits for an answer; to ask takes 0.3 µs.
+const PATIENCE: f64 = 1e-6;
+/// Bytes from slot to slot: the slot itself, then less than a page at each end of the message.
+pub const STRIDE: usize = size_of::<Slot>() + 2 * PAGE;
+
+/// The bytes of the message before its first and after its last whole page.
+pub fn ends(start: usize, bytes: usize) -> (usize, usize) {
+    let whole = pages(start, bytes);
+    (whole.start - start, start + bytes - whole.end)
+}
+
+/// The whole pages of a message that has any.
+pub fn pages(start: usize, bytes: usize) -> Range<usize> {
+    start.next_multiple_of(PAGE)..(start + bytes) & !(PAGE - 1)
+}
+
+impl Slot {
+    /// Whether it is that message's.
+    pub fn is_of(&self, start: usize, bytes: usize) -> bool {
+        (self.start.load(Relaxed), self.bytes.load(Relaxed)) == (start as u64, bytes as u64)
+    }
+
+    /// Has it be that message's; 0 and 0: nobody's.
+    pub fn assign(&self, start: usize, bytes: usize) {
+        self.hide();
+        self.start.store(start as u64, Relaxed);
+        self.bytes.store(bytes as u64, Release);
+    }
+
+    /// What follows the slot.
+    fn room(&self) -> *mut u8 {
+        (&raw const *self).wrapping_add(1).cast_mut().cast()
+    }
+
+    /// Shows the ends of the message under `number`. With a life, the calling thread's, it promises to ask the kernel for
+    /// the rest.
+    ///
+    /// # Safety
+    /// The slot lies in the calling process's own arena; the message is readable, and has at least one whole page.
+    pub unsafe fn show(&self, start: usize, bytes: usize, number: u64, life: Option<usize>) {
+        let (head, tail) = ends(start, bytes);
+        self.hide();
+        fence(Release);
+        let room = self.room();
+        // SAFETY: both ends are parts of the message, each shorter than a page, and there is room for both.
+        unsafe {
+            renew(room, start as *const u8, head);
+            renew(room.add(head), (start + bytes - tail) as *const u8, tail);
+        }
+        if let Some(life) = life {
+            self.life.store(life as u64, Relaxed);
+            self.asking.store(number, Relaxed);
+        }
+        self.shown.store(number, Release);
+    }
+
+    /// Shows nothing any more.
+    pub fn hide(&self) {
+        if !CREDULOUS.load(Relaxed) {
+            self.shown.store(0, Release);
+        }
+    }
+
+    /// Whether that life shows it.
+    pub fn is_shown_by(&self, life: usize) -> bool {
+        self.shown.load(Relaxed) != 0 && self.life.load(Relaxed) == life as u64
+    }
+
+    /// The owner asks the kernel where the whole pages lie, if the message is still shown.
+    ///
+    /// Any thread may: what it learns was so after `number` was read, and stays so until that is hidden; and who reads the
+    /// answer believes it only while the same number is shown.
+    pub fn answer(&self, mappings: &Mappings, file: File) {
+        let number = self.shown.load(Acquire);
+        let (start, bytes) = (self.start.load(Relaxed), self.bytes.load(Relaxed));
+        if number == 0 || bytes == 0 {
+            return;
+        }
+        let whole = pages(start as usize, bytes as usize);
+        let place = match mappings.from(whole.start) {
+            Ok(Some(found))
+                if found.is_of(file) && found.start <= whole.start && whole.end <= found.end =>
+            {
+                found.place(whole.start)
+            }
+            _ => 0,
+        };
+        let page = Some(place / PAGE as u64).filter(|page| page >> PLACE_BITS == 0);
+        let answer = number << PLACE_BITS | page.unwrap_or(0);
+        self.answer.store(answer, Release);
+    }
+
+    /// The number under which the message is shown, if the owner tells where its whole pages lie.
+    #[inline]
+    pub fn number(&self, start: usize, bytes: usize) -> Option<u64> {
+        let number = self.shown.load(Acquire);
+        (number != 0 && self.is_of(start, bytes) && self.asking.load(Relaxed) == number)
+            .then_some(number)
+    }
+
+    /// Where in the arena the whole pages of the message lie and have lain since it is shown under `number`. If the owner has
+    /// not asked yet, a reader that `waits` waits for some time.
+    #[inline]
+    pub fn place(&self, number: u64, waits: bool, lives: &[Life]) -> Place {
+        let Some(place) = self
+            .answer_to(number)
+            .or_else(|| waits.then(|| self.wait_for(number))?)
+        else {
+            return Place::Late;
+        };
+        // A process that is killed inside a send never hides what it shows. Its id may mean another process by now.
+        let is_alive = alive::holds(lives, self.life.load(Relaxed));
+        fence(Acquire);
+        match place != 0 && is_alive && self.shown.load(Relaxed) == number {
+            true => Place::At(place),
+            false => Place::Unknown,
+        }
+    }
+
+    #[inline(always)]
+    fn answer_to(&self, number: u64) -> Option<u64> {
+        let answer = self.answer.load(Acquire);
+        let page = answer & ((1 << PLACE_BITS) - 1);
+        (answer >> PLACE_BITS == number).then_some(page * PAGE as u64)
+    }
+
+    #[inline(never)]
+    fn wait_for(&self, number: u64) -> Option<u64> {
+        let patience = (clock::rate() * PATIENCE) as u64;
+        let began = clock::now();
+        while clock::now().wrapping_sub(began) < patience {
+            let place = self.answer_to(number);
+            if place.is_some() {
+                return place;
+            }
+            core::hint::spin_loop();
+        }
+        None
+    }
+
+    /// Copies the ends of the message to where they belong in `target`, if they are shown all the while.
+    ///
+    /// # Safety
+    /// The slot lies in a mapped arena; `target` has room for the message, of which [`Slot::is_of`] holds.
+    pub unsafe fn read(&self, target: *mut u8, start: usize, bytes: usize) -> bool {
+        let (head, tail) = ends(start, bytes);
+        let before = self.shown.load(Acquire);
+        if before == 0 || !self.is_of(start, bytes) {
+            return false;
+        }
+        let copy = copies::next_memmove();
+        // SAFETY: as the caller promises; the bytes may be any.
+        unsafe {
+            let room = self.room();
+            copy(target, room, head);
+            copy(target.add(bytes - tail), room.add(head), tail);
+        }
+        fence(Acquire);
+        self.shown.load(Relaxed) == before
+    }
+}
+
+/// What a slot says of a message's whole pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// They lie one after the other in the arena, from there on.
+    At(u64),
+    /// Elsewhere, or it is no longer shown.
+    Unknown,
+    /// The owner was going to ask, and has not.
+    Late,
+}
+
+/// Copies what is not there already: storing to what a peer has read takes its cache lines away from it, and costs
+/// both sides more than a comparison.
+///
+/// # Safety
+/// Both ranges are valid for `bytes` bytes and apart, and nobody writes them meanwhile.
+unsafe fn renew(target: *mut u8, source: *const u8, bytes: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if libc::memcmp(target.cast(), source.cast(), bytes) != 0 {
+            copies::next_memmove()(target, source, bytes);
+        }
+    }
+}

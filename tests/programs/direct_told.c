@@ -1,0 +1,324 @@
+/* Messages whose blocking senders tell where they lie: direct_told WAY [MICROSECONDS]. Every byte is checked. */
+#define _GNU_SOURCE
+#define LENGTH_IN_PAGES 24
+#include "direct_exchange.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Ways to send. */
+enum { SEND, SSEND, RSEND, BSEND, SENDRECV, REPLACE, ISEND, KINDS };
+static const char *const kinds[KINDS] = {"send", "ssend", "rsend", "bsend", "sendrecv", "replace", "isend"};
+
+enum { TURNS = 300 };
+
+static void send_as(int kind, unsigned char *out, int length, int tag) {
+    int other = 1 - check_rank;
+    char none[1];
+    MPI_Request request;
+    switch (kind) {
+    case SEND: MPI_Send(out, length, MPI_BYTE, other, tag, MPI_COMM_WORLD); break;
+    case SSEND: MPI_Ssend(out, length, MPI_BYTE, other, tag, MPI_COMM_WORLD); break;
+    case RSEND: MPI_Rsend(out, length, MPI_BYTE, other, tag, MPI_COMM_WORLD); break;
+    case BSEND: MPI_Bsend(out, length, MPI_BYTE, other, tag, MPI_COMM_WORLD); break;
+    case SENDRECV:
+        MPI_Sendrecv(out, length, MPI_BYTE, other, tag, none, 0, MPI_BYTE, MPI_PROC_NULL, tag, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        break;
+    case REPLACE:
+        MPI_Sendrecv_replace(out, length, MPI_BYTE, other, tag, MPI_PROC_NULL, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        break;
+    default:
+        MPI_Isend(out, length, MPI_BYTE, other, tag, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Rank 0 sends what is there, rank 1 receives it into `in`; a ready send needs the receive to be there. */
+static void pass_as_is(unsigned char *out, size_t length, int kind, uint64_t expected) {
+    if (check_rank == 0) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        send_as(kind, out, (int)length, 1);
+    } else {
+        MPI_Request request;
+        memset(in, 0x5a, length + 1);
+        MPI_Irecv(in, (int)length, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &request);
+        MPI_Send(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        check_equal(in, length, expected);
+        CHECK(in[length] == 0x5a);
+    }
+}
+
+/* With other bytes than before; they are overwritten as soon as the send is over. */
+static void pass(unsigned char *out, size_t length, int kind) {
+    seed += 2;
+    check_fill(out, length, seed);
+    pass_as_is(out, length, kind, seed);
+    memset(out, 0x33, length);
+}
+
+/* All messages in one way. */
+static void pass_all(int kind) {
+    unsigned char *even = pages(NULL, LENGTH), *odd = pages(NULL, LENGTH), *attached = malloc(LENGTH + MPI_BSEND_OVERHEAD);
+    CHECK(attached != NULL);
+    MPI_Buffer_attach(attached, LENGTH + MPI_BSEND_OVERHEAD);
+    for (int i = 0; i < TURNS; i++)
+        if (i % 2)
+            pass(odd + 1000, LENGTH - 3000, kind);
+        else
+            pass(even, LENGTH, kind);
+    void *detached;
+    int size;
+    MPI_Buffer_detach(&detached, &size);
+    free(attached);
+    CHECK(munmap(even, LENGTH) == 0);
+    CHECK(munmap(odd, LENGTH) == 0);
+}
+
+/* The kernel's own call, which nobody can follow. */
+static void *move(void *from, size_t length, void *to) {
+    register long flags __asm__("r10") = MREMAP_MAYMOVE | MREMAP_FIXED;
+    register void *target __asm__("r8") = to;
+    long result = SYS_mremap;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"(from), "S"(length), "d"(length), "r"(flags), "r"(target)
+                     : "rcx", "r11", "memory");
+    CHECK(result == (long)to);
+    return to;
+}
+
+static void exchange(unsigned char *one, unsigned char *other, size_t length, unsigned char *room) {
+    move(one, length, room);
+    move(other, length, one);
+    move(room, length, other);
+}
+
+/* Two promoted buffers change places, or parts of theirs, before nearly every send. */
+static void exchanged(void) {
+    unsigned char *one = pages(NULL, LENGTH), *other = pages(NULL, LENGTH), *room = pages(NULL, LENGTH);
+    for (int i = 0; i < 4 * REPEATS; i++) pass(i % 2 ? one : other, LENGTH, SEND);
+    for (int i = 0; i < TURNS; i++) {
+        uint64_t first = seed += 2, second = seed += 2;
+        check_fill(one, LENGTH, first);
+        check_fill(other, LENGTH, second);
+        exchange(one, other, LENGTH, room);
+        pass_as_is(one, LENGTH, i % 5 == 0 ? ISEND : SEND, second);
+        pass_as_is(other, LENGTH, i % 3 == 0 ? ISEND : SEND, first);
+        if (i % 8 == 0) {
+            exchange(one, other, 5 * PAGE, room);
+            pass(one, LENGTH, SEND);
+            pass(other, LENGTH, SEND);
+            exchange(one, other, 5 * PAGE, room);
+        }
+    }
+    munmap(one, LENGTH);
+    munmap(other, LENGTH);
+    munmap(room, LENGTH);
+}
+
+/* Between blocking and nonblocking sends of it, memory becomes other memory. */
+static void alternating(void) {
+    unsigned char *place = pages(NULL, LENGTH), *out = place + 1000;
+    size_t length = LENGTH - 3000;
+    for (int round = 0; round < 10 * ROUNDS; round++) {
+        for (int i = 0; i < 2 * REPEATS; i++) pass(out, length, i % 3 == 2 ? ISEND : SEND);
+        switch (round % 5) {
+        case 0:
+            CHECK(munmap(place, LENGTH) == 0);
+            CHECK(pages(place, LENGTH) == place);
+            break;
+        case 1: pages(place + 8 * PAGE, 4 * PAGE); break;
+        case 2: CHECK(madvise(place, LENGTH, MADV_DONTNEED) == 0); break;
+        case 3:
+            seed += 2;
+            check_fill(out, length, seed);
+            CHECK(mprotect(place + 3 * PAGE, 7 * PAGE, PROT_READ) == 0);
+            pass_as_is(out, length, round % 2 ? SEND : ISEND, seed);
+            CHECK(mprotect(place + 3 * PAGE, 7 * PAGE, PROT_READ | PROT_WRITE) == 0);
+            break;
+        default: /* The pages at the ends, which are no whole ones of the message. */
+            pages(place, PAGE);
+            pages(place + LENGTH - PAGE, PAGE);
+        }
+        pass(out, length, round % 2 ? SEND : ISEND);
+        pass(out, length, round % 2 ? ISEND : SEND);
+    }
+    CHECK(munmap(place, LENGTH) == 0);
+}
+
+/* Bytes of memory that the shim's file of this process takes; without the shim none. */
+static long arena(void) {
+    char name[64], target[64];
+    for (int file = 0; file < 1024; file++) {
+        struct stat status;
+        snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+        ssize_t length = readlink(name, target, sizeof target - 1);
+        if (length < 0) continue;
+        target[length] = 0;
+        if (strstr(target, "copytune-arena") && fstat(file, &status) == 0) return (long)status.st_blocks * 512;
+    }
+    return 0;
+}
+
+/* Where a buffer lay once there is nothing any more: nobody looks there and makes memory of it. */
+static void given_back(void) {
+    unsigned char *one = pages(NULL, LENGTH), *other = pages(NULL, LENGTH);
+    for (int i = 0; i < 8 * REPEATS; i++) pass(i < 4 * REPEATS ? one : other, LENGTH, SEND);
+    long before = arena();
+    CHECK(munmap(one, LENGTH) == 0);
+    CHECK(munmap(other, LENGTH) == 0);
+    CHECK(pages(other, LENGTH) == other);
+    for (int i = 0; i < 8 * REPEATS; i++) pass(other, LENGTH, SEND);
+    CHECK(before < 2 * LENGTH || arena() < 2 * LENGTH);
+    CHECK(munmap(other, LENGTH) == 0);
+}
+
+/* Two threads of rank 0 send, from a buffer of their own and then both from the same. */
+static pthread_barrier_t barrier;
+static unsigned char *same;
+static uint64_t same_seed;
+
+static void pass_in_thread(unsigned char *out, unsigned char *back, size_t length, int tag, uint64_t expected) {
+    if (check_rank == 0) {
+        send_as(tag % 2 ? SSEND : SEND, out, (int)length, tag);
+        return;
+    }
+    memset(back, 0x5a, length);
+    MPI_Recv(back, (int)length, MPI_BYTE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (size_t i = 0; i < length; i++) CHECK(back[i] == check_byte(expected, i));
+}
+
+static void *send_in_thread(void *argument) {
+    int tag = *(int *)argument;
+    size_t length = LENGTH - 100 - (size_t)tag * 5000;
+    unsigned char *out = malloc(length), *back = malloc(LENGTH);
+    CHECK(out != NULL && back != NULL);
+    for (uint64_t round = 0; round < TURNS; round++) {
+        uint64_t own = 4 * round + (uint64_t)tag;
+        check_fill(out, length, own);
+        pass_in_thread(out, back, length, tag, own);
+        memset(out, 0x33, length);
+        pthread_barrier_wait(&barrier);
+        if (tag == 0) {
+            same_seed = 4 * round + 2;
+            check_fill(same, LENGTH, same_seed);
+        }
+        pthread_barrier_wait(&barrier);
+        pass_in_thread(same, back, LENGTH, tag, same_seed);
+        pthread_barrier_wait(&barrier);
+    }
+    free(out);
+    free(back);
+    return NULL;
+}
+
+static volatile int over;
+static void *map_and_unmap(void *argument) {
+    (void)argument;
+    for (unsigned round = 0; !over; round++) {
+        size_t length = (size_t)(1 + round % 30) * PAGE;
+        unsigned char *room = pages(NULL, length);
+        memset(room, 0x77, length);
+        if (round % 3 == 0) {
+            unsigned char *wider = mremap(room, length, 2 * length, MREMAP_MAYMOVE);
+            CHECK(wider != MAP_FAILED && wider[length] == 0);
+            room = wider;
+            length *= 2;
+        }
+        CHECK(munmap(room, length) == 0);
+    }
+    return NULL;
+}
+
+static void threads(void) {
+    pthread_t senders[2], mapper;
+    int tags[2] = {0, 1};
+    same = pages(NULL, LENGTH);
+    CHECK(pthread_barrier_init(&barrier, NULL, 2) == 0);
+    CHECK(pthread_create(&mapper, NULL, map_and_unmap, NULL) == 0);
+    for (int i = 0; i < 2; i++) CHECK(pthread_create(&senders[i], NULL, send_in_thread, &tags[i]) == 0);
+    for (int i = 0; i < 2; i++) CHECK(pthread_join(senders[i], NULL) == 0);
+    over = 1;
+    CHECK(pthread_join(mapper, NULL) == 0);
+}
+
+/* More threads than can tell anything, one after the other and at once; each ends with its last send. */
+static void *send_some(void *argument) {
+    int tag = *(int *)argument;
+    unsigned char *out = pages(NULL, LENGTH), *back = malloc(LENGTH);
+    for (uint64_t round = 0; round < 3 * REPEATS; round++) {
+        check_fill(out, LENGTH, round);
+        pass_in_thread(out, back, LENGTH, tag, round);
+        memset(out, 0x33, LENGTH);
+    }
+    CHECK(munmap(out, LENGTH) == 0);
+    free(back);
+    return NULL;
+}
+
+static void crowd(void) {
+    enum { CROWD = 20 };
+    pthread_t threads[CROWD];
+    int tags[CROWD];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < CROWD; i++) {
+            tags[i] = i;
+            CHECK(pthread_create(&threads[i], NULL, send_some, &tags[i]) == 0);
+        }
+        for (int i = 0; i < CROWD; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+        int alone = 0;
+        CHECK(pthread_create(&threads[0], NULL, send_some, &alone) == 0);
+        CHECK(pthread_join(threads[0], NULL) == 0);
+    }
+}
+
+/* Rank 0 is killed inside a blocking send, before its message is received. */
+static long delay;
+
+static void killed(void) {
+    unsigned char *out = pages(NULL, LENGTH);
+    long process = getpid();
+    for (int i = 0; i < 4 * REPEATS; i++) pass(out, LENGTH, SEND);
+    MPI_Bcast(&process, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+    seed += 2;
+    if (check_rank == 0) {
+        check_fill(out, LENGTH, seed);
+        MPI_Send(out, LENGTH, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+        /* Nobody lets it get here before it is killed. */
+        for (;;) pause();
+    }
+    usleep((useconds_t)delay);
+    CHECK(kill((pid_t)process, SIGKILL) == 0);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    memset(in, 0x5a, LENGTH);
+    /* An error, or the message, or the launcher ends this process first. */
+    if (MPI_Recv(in, LENGTH, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS)
+        check_equal(in, LENGTH, seed);
+    _exit(3);
+}
+
+int main(int argc, char **argv) {
+    static const struct way ways[] = {
+        {"exchanged", exchanged}, {"alternating", alternating}, {"given_back", given_back}, {"threads", threads}, {"crowd", crowd}, {"killed", killed}};
+    int provided, wanted = MPI_THREAD_SINGLE;
+    CHECK(argc > 1);
+    if (argc > 2) delay = strtol(argv[2], NULL, 10);
+    if (strcmp(argv[1], "threads") == 0 || strcmp(argv[1], "crowd") == 0) wanted = MPI_THREAD_MULTIPLE;
+    CHECK(MPI_Init_thread(&argc, &argv, wanted, &provided) == MPI_SUCCESS && provided >= wanted);
+    MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+    CHECK(check_size == 2);
+    in = malloc(LENGTH + 1);
+    CHECK(in != NULL);
+    for (int kind = 0; kind < KINDS; kind++)
+        if (strcmp(argv[1], kinds[kind]) == 0) {
+            pass_all(kind);
+            return check_finish();
+        }
+    run_way(ways, sizeof ways / sizeof *ways, argv[1]);
+    return check_finish();
+}
