@@ -101,6 +101,7 @@ const SHARES: [u16; STEPS as usize] = {
 
 /// Evaluations after which what comes when comes again.
 const PERIOD: u32 = REPEAT_HOT * REPEAT_COOL;
+const _: () = assert!(PERIOD.is_multiple_of(LEADERS) && PERIOD <= u16::BITS);
 
 /// Of each step, and of those that only repeat: bit i tells whether the evaluation number i of a period is followed by one
 /// that repeats a known configuration.
