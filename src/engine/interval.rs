@@ -23,7 +23,7 @@ const LEAST_SHARE: f64 = 0.004;
 const HOPE: u64 = 1024;
 
 /// One execution in so many is timed in an interval that is not tuned, for the report.
-const SPARSE: u32 = 64;
+const SPARSE: u32 = 256;
 
 /// A node whose routine is chosen.
 #[derive(Debug, Clone)]

@@ -99,6 +99,8 @@ impl Config {
         let mut counts = Counts::default();
         for Variable { choices, .. } in variables {
             let last = choices.iter().rev().take_while(carries_over).count();
+            // Where there are no others, there is nothing to hold them back for.
+            let last = if last + 1 < choices.len() { last } else { 0 };
             let evicting = |id: &RoutineId| routine(id).is_some_and(Routine::evicts);
             counts.all.push(choices.len() as u16);
             counts.first.push((choices.len() - last) as u16);

@@ -19,8 +19,11 @@ const PAIRS: u8 = 8;
 /// An offer pays if so many of them say so. Where it makes no difference, that comes by chance in one trial of seven, and
 /// does no harm.
 const ENOUGH: u8 = 6;
-/// Copies from a trial to the next, which are doubled each time that nothing new comes out, up to the second number.
-const REST: [u32; 2] = [256, 8192];
+/// Copies before the first trial: those that meet a new mapping wait in page faults, most of all if they read all of it.
+const COLD: u32 = 16;
+/// Copies from a trial to the next, which are doubled each time that nothing new comes out, up to the second number. Each trial
+/// has as many of the slower kind as it has pairs.
+const REST: [u32; 2] = [32, 8192];
 /// Looks at the sender's count until the processor is given to others (some 0.1 ms), and from one question whether the sender
 /// lives to the next.
 const LOOKS: u64 = 2000;
@@ -48,7 +51,7 @@ pub struct Sharing {
 }
 
 /// Do offers pay, for messages of some length?
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Trial {
     /// What the last trial said.
     pays: bool,
@@ -61,6 +64,20 @@ struct Trial {
     offered_first: bool,
     /// The pair's first copy: ticks and routine.
     first: Option<(u64, usize)>,
+}
+
+impl Default for Trial {
+    fn default() -> Self {
+        Self {
+            pays: false,
+            wait: COLD,
+            rest: 0,
+            pairs: 0,
+            wins: 0,
+            offered_first: false,
+            first: None,
+        }
+    }
 }
 
 impl Trial {
