@@ -230,29 +230,40 @@ fn figures(cases: &[Case], ranking: &[Standing]) -> Vec<Figure> {
         }
     }
     if let Some(best) = ranking.first() {
-        for (size, &(_, share)) in SIZES.iter().zip(&best.by_size) {
+        let mut speed = |of: &str, sizes: &[Size], share: f64| {
             figures.push(Figure {
                 target: &CONVERGENCE_SPEED,
-                of: format!("{}.{}", size.key, best.strategy),
+                of: format!("{of}.{}", best.strategy),
                 value: 100.0 * share,
-                interval: speed(cases, size, best.strategy, share).map(percent),
+                interval: speed(cases, sizes, best.strategy, share).map(percent),
             });
+        };
+        for (size, &(_, share)) in SIZES.iter().zip(&best.by_size) {
+            speed(size.key, std::slice::from_ref(size), share);
         }
+        speed("all", &SIZES, best.share());
     }
     figures
 }
 
-/// The interval of a strategy's share of evaluations over the spaces, by seeds that are drawn again.
-fn speed(cases: &[Case], size: &Size, strategy: &str, estimate: f64) -> Option<Interval> {
-    let cases = cases.iter().filter(|case| case.size.key == size.key);
-    let curves: Vec<(&Curve, &Curve)> = cases
-        .filter_map(|case| Some((case.curve(strategy)?, case.curve(BLIND)?)))
-        .collect();
+/// The interval of a strategy's share of evaluations over the spaces of these sizes, each size of the same weight, by seeds that are
+/// drawn again.
+fn speed(cases: &[Case], sizes: &[Size], strategy: &str, estimate: f64) -> Option<Interval> {
+    let of_size = |size: &Size| -> Vec<(&Curve, &Curve)> {
+        let cases = cases.iter().filter(|case| case.size.key == size.key);
+        cases
+            .filter_map(|case| Some((case.curve(strategy)?, case.curve(BLIND)?)))
+            .collect()
+    };
+    let curves: Vec<_> = sizes.iter().map(|size| (size, of_size(size))).collect();
     certainty::interval(estimate, |random| {
-        mean(curves.iter().map(|(ours, blind)| {
-            let seeds = draw_again(ours.found.len(), random);
-            share(size, &ours.medians_of(&seeds), &blind.medians_of(&seeds))
-        }))
+        let mut again = |size: &Size, curves: &[(&Curve, &Curve)]| {
+            mean(curves.iter().map(|(ours, blind)| {
+                let seeds = draw_again(ours.found.len(), random);
+                share(size, &ours.medians_of(&seeds), &blind.medians_of(&seeds))
+            }))
+        };
+        mean(curves.iter().map(|(size, curves)| again(size, curves)))
     })
 }
 

@@ -113,6 +113,7 @@ fn overall(ranking: &[Standing]) -> Table {
         heads.push(format!("{}: worst excess %", size.title));
         heads.push(format!("{}: evaluations %", size.title));
     }
+    heads.push("all: evaluations %".to_owned());
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let title = format!(
         "All spaces: evaluations for what {BLIND} search reaches with the whole budget, of those that it needs (geometric means)"
@@ -124,6 +125,7 @@ fn overall(ranking: &[Standing]) -> Table {
             row.push(percent(excess));
             row.push(format!("{:.0}", 100.0 * share));
         }
+        row.push(format!("{:.0}", 100.0 * standing.share()));
         table.row(row);
     }
     table

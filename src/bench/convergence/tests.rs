@@ -56,6 +56,11 @@ fn the_default_finds_good_pairs_more_quickly_than_blind_search() {
     assert!(value("convergence-pair")[0] <= 5.0, "{:?}", report.figures);
     assert!(value("convergence-four")[0] <= 10.0, "{:?}", report.figures);
     assert!(value("convergence-speed")[1] < 50.0, "{:?}", report.figures);
+    // One pair, four pairs, and their geometric mean.
+    let [one, four, all] = value("convergence-speed")[..] else {
+        panic!("{:?}", report.figures);
+    };
+    assert!((all * all / (one * four) - 1.0).abs() < 1e-9);
     let names = strategy::names().count();
     assert_eq!(report.tables[3].rows.len(), names);
     let lines = results.to_csv().lines().count();
