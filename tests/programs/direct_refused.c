@@ -59,13 +59,14 @@ static int no_trace(void) {
     return syscall(SYS_capset, &header, data) == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
 }
 
-/* Address space for little more than there is: no arena of another process can be mapped. */
+/* Address space for what the library and the C library's heaps take (64 MiB for each thread), and no more: no arena of another
+ * process, which is as large as memory, can be mapped. */
 static int no_space(void) {
     unsigned long used = 0;
     FILE *file = fopen("/proc/self/statm", "r");
     if (file == NULL || fscanf(file, "%lu", &used) != 1) return 0;
     fclose(file);
-    struct rlimit limit = {used * PAGE + (96u << 20), used * PAGE + (96u << 20)};
+    struct rlimit limit = {used * PAGE + (512u << 20), used * PAGE + (512u << 20)};
     return setrlimit(RLIMIT_AS, &limit) == 0;
 }
 
