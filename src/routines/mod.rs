@@ -69,7 +69,7 @@ impl Routine {
     }
 
     /// Whether one execution among others tells little of it, because what it costs, or what they cost, hangs on what
-    /// came before. A search that mixes such routines with others cannot tell whom to blame.
+    /// came before. A search that mixes such routines with others cannot tell whom to blame (examples/carry_over.rs).
     ///
     /// - 64-byte vectors: some processors lower their clock for them, and raise it again only about 0.7 ms after the
     ///   last one (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Skylake Server Power Management").

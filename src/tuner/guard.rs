@@ -82,7 +82,7 @@ pub struct Pace {
 }
 
 /// Executions until the caches are as a configuration leaves them that finds them empty: after non-temporal stores to 1 MiB the
-/// fourth plain copy takes as long as the hundredth, after ones to 64 KiB the second.
+/// fourth plain copy takes as long as the seventh, after ones to 64 KiB the second (examples/carry_over.rs).
 const FILLED: u32 = 4;
 
 impl Pace {

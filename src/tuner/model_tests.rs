@@ -127,3 +127,35 @@ fn an_outlier_does_not_decide() {
     assert_eq!(model.ranked(0, 0), Some(1));
     assert_eq!(model.ranked(0, 2), Some(2));
 }
+
+#[test]
+fn doubt_leaves_what_is_known_and_makes_it_less_certain() {
+    let mut model = model(&[6]);
+    for _ in 0..200 {
+        for choice in 0..4 {
+            learn(&mut model, &[choice], 1.0 - 0.1 * f64::from(choice), |_| {
+                0.0
+            });
+        }
+    }
+    let before: Vec<Cell> = (0..6).map(|choice| model.cell(0, choice)).collect();
+    let ranking = |model: &Model| {
+        (0..4)
+            .map(|place| model.ranked(0, place))
+            .collect::<Vec<_>>()
+    };
+    let ranked = ranking(&model);
+    model.doubt();
+    assert_eq!(
+        model.cell(0, 0),
+        before[0],
+        "the default is known by definition"
+    );
+    for choice in 1..6 {
+        let (cell, before) = (model.cell(0, choice), before[usize::from(choice)]);
+        assert_eq!((cell.effect, cell.tried), (before.effect, before.tried));
+        assert_eq!(cell.variance, before.variance.max(DOUBT * DOUBT));
+    }
+    assert!(before[3].variance < DOUBT * DOUBT, "it was certain before");
+    assert_eq!(ranking(&model), ranked);
+}

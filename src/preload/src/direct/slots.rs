@@ -19,7 +19,7 @@ pub fn offset(number: usize) -> usize {
     PAGE + number * STRIDE
 }
 
-/// The owner's side: which message has which slot.
+/// Which message has which slot.
 pub struct Slots {
     /// By slot: start and bytes of its message; 0 bytes: nobody's.
     messages: [(usize, usize); MOST],
