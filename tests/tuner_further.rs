@@ -1,0 +1,228 @@
+//! Further searches, after a decision: choices whose cost hangs on what came before them.
+
+use copytune_core::tuner::again::Choices;
+use copytune_core::tuner::guard::Finding;
+use copytune_core::tuner::random::Random;
+use copytune_core::tuner::space::{USUAL_NOISE, run};
+use copytune_core::tuner::{Phase, Sample, Settings, Tuner};
+
+const ENOUGH: u32 = 200_000;
+
+fn settings(seed: u64) -> Settings {
+    Settings {
+        seed,
+        ..Settings::default()
+    }
+}
+
+fn sample(cost: f64) -> Sample<'static> {
+    Sample {
+        class: 0,
+        cost,
+        own: &[],
+    }
+}
+
+/// Choices that slow down whatever comes after them, too: costs as a stateful machine gives them.
+struct Lasting {
+    /// Executions that a lasting choice goes on to affect.
+    span: u32,
+    left: u32,
+    random: Random,
+}
+
+impl Lasting {
+    /// Choice 1 gains 10 %, choice 2 `gain`, but with that everything takes a fifth longer for `span` executions.
+    fn cost(&mut self, configuration: &[u16], gain: f64) -> f64 {
+        self.left = match configuration[0] {
+            2 => self.span,
+            _ => self.left.saturating_sub(1),
+        };
+        let after = if self.left > 0 { 1.2 } else { 1.0 };
+        let gain = [0.0, 0.1, gain][usize::from(configuration[0])];
+        after * (1.0 - gain) * USUAL_NOISE.draw(&mut self.random)
+    }
+}
+
+fn with_lasting(gain: f64, seed: u64) -> (Tuner, Phase) {
+    let settings = Settings {
+        lasting: 50.0,
+        ..settings(seed)
+    };
+    let choices = Choices {
+        all: &[3],
+        first: &[2],
+        evicting: &[],
+    };
+    let mut machine = Lasting {
+        span: 40,
+        left: 0,
+        random: Random::new(seed ^ 0x77),
+    };
+    let mut tuner = Tuner::new(choices, &settings);
+    let mut first = None;
+    for _ in 0..ENOUGH {
+        if tuner.wants_sample() {
+            let drawn = tuner.configuration()[0];
+            assert!(
+                first.is_some() || drawn < 2,
+                "held back from the first search"
+            );
+            tuner.observe(sample(machine.cost(tuner.configuration(), gain)));
+            first = first.or(Some(tuner.phase()).filter(|_| !tuner.is_undecided()));
+        } else {
+            machine.cost(tuner.configuration(), gain);
+        }
+    }
+    (tuner, first.expect("decided"))
+}
+
+#[test]
+fn a_choice_with_lasting_effects_is_judged_by_them() {
+    let (mut light, mut heavy) = (0, 0);
+    for seed in 0..20 {
+        // Faster while it runs, slower in the long run: 0.8 * 1.2 = 0.96, against 0.9.
+        let (tuner, first) = with_lasting(0.2, seed);
+        assert_eq!(first, Phase::Adopted, "seed {seed}");
+        light += u32::from(tuner.best() == [1]);
+        // Faster all in all: 0.6 * 1.2 = 0.72.
+        heavy += u32::from(with_lasting(0.4, seed).0.best() == [2]);
+    }
+    assert!(light >= 19 && heavy >= 19, "{light} and {heavy} of 20");
+}
+
+/// A machine with a cache: choice 1 fills it, choice 2 leaves it as it is, choice 3 empties it.
+struct Cached {
+    is_full: bool,
+    random: Random,
+}
+
+impl Cached {
+    /// `cold` and `warm` are the costs of choice 2; choice 1 costs 0.6, 0.9 where it has to fill the cache.
+    fn cost(&mut self, configuration: &[u16], cold: f64, warm: f64) -> f64 {
+        let costs = [[1.0, 1.0], [0.9, 0.6], [cold, warm], [1.3, 1.3]];
+        let choice = usize::from(configuration[0]);
+        let cost = costs[choice][usize::from(self.is_full)];
+        self.is_full = (self.is_full || choice == 1) && choice != 3;
+        cost * USUAL_NOISE.draw(&mut self.random)
+    }
+}
+
+/// What is chosen, when the first search has choices 0 and 1 alone.
+fn with_cache(cold: f64, warm: f64, evicting: &[u16], seed: u64) -> Vec<u16> {
+    let settings = Settings {
+        lasting: 50.0,
+        ..settings(seed)
+    };
+    let choices = Choices {
+        all: &[4],
+        first: &[2],
+        evicting,
+    };
+    let mut machine = Cached {
+        is_full: false,
+        random: Random::new(seed ^ 0x99),
+    };
+    let mut tuner = Tuner::new(choices, &settings);
+    for _ in 0..ENOUGH {
+        let cost = machine.cost(tuner.configuration(), cold, warm);
+        if tuner.wants_sample() {
+            tuner.observe(sample(cost));
+        }
+    }
+    tuner.best().to_vec()
+}
+
+#[test]
+fn a_choice_that_lives_on_what_others_leave_is_judged_without() {
+    let (mut filling, mut believed, mut leaving) = (0, 0, 0);
+    for seed in 0..20 {
+        // By itself it stays at 0.8; among others it costs 0.5.
+        filling += u32::from(with_cache(0.8, 0.5, &[3], seed) == [1]);
+        // Where nothing empties the cache, that is not found out.
+        believed += u32::from(with_cache(0.8, 0.5, &[], seed) == [2]);
+        // It is the best by itself, too.
+        leaving += u32::from(with_cache(0.45, 0.45, &[3], seed) == [2]);
+    }
+    assert!(
+        filling >= 19 && believed >= 10 && leaving >= 19,
+        "{filling}, {believed} and {leaving} of 20"
+    );
+}
+
+#[test]
+fn a_further_search_tells_the_gain_over_the_default() {
+    let mut held = 0;
+    for seed in 0..20 {
+        let (tuner, _) = with_lasting(0.4, seed);
+        let gain = tuner
+            .outcome()
+            .and_then(|outcome| outcome.gain)
+            .expect("adopted");
+        held += u32::from(gain.low < 0.28 && 0.28 < gain.high);
+    }
+    assert!(held >= 18, "{held} of 20");
+}
+
+/// Nothing seemed better, so nothing was compared: the next search waits for no longer than the search took.
+#[test]
+fn what_was_not_compared_took_no_executions() {
+    let mut untested = 0;
+    for seed in 0..20 {
+        let choices = Choices {
+            all: &[3],
+            first: &[2],
+            evicting: &[],
+        };
+        let mut tuner = Tuner::new(choices, &settings(seed));
+        let cost = |c: &[u16], random: &mut Random, _: &mut Vec<f64>| {
+            (1.0 + 2.0 * f64::from(c[0])) * USUAL_NOISE.draw(random)
+        };
+        run(&mut tuner, ENOUGH, seed, cost, |_, _| ());
+        if tuner.outcome().map(|outcome| outcome.finding) == Some(Finding::NothingBetter) {
+            untested += 1;
+            let saved = serde_json::to_value(tuner.save()).expect("serialisable");
+            let spent = saved["again"]["spent"].as_u64().expect("a number");
+            let further = saved["again"]["searches"].as_u64() > Some(0);
+            let times = if further { 2 } else { 1 };
+            assert_eq!(spent, times * u64::from(tuner.search().progress.total));
+        }
+    }
+    assert!(untested > 10, "{untested} of 20");
+}
+
+/// In a further search each configuration runs twice, and only the second time counts.
+#[test]
+fn what_leads_in_is_not_counted() {
+    let choices = Choices {
+        all: &[12],
+        first: &[6],
+        evicting: &[],
+    };
+    let mut tuner = Tuner::new(choices, &settings(1));
+    let mut random = Random::new(2);
+    let mut steps = 0;
+    for _ in 0..ENOUGH {
+        let further = tuner.phase() == Phase::Quench && tuner.decision() != Phase::Quench;
+        let (before, evaluations) = (
+            tuner.configuration().to_vec(),
+            tuner.search().progress.total,
+        );
+        if tuner.wants_sample() {
+            let gain = 0.02 * f64::from(before[0]);
+            tuner.observe(sample((1.0 - gain) * USUAL_NOISE.draw(&mut random)));
+        }
+        if further && tuner.phase() == Phase::Quench {
+            let counted = tuner.search().progress.total - evaluations;
+            assert_eq!(counted, steps % 2);
+            assert!(counted == 1 || tuner.configuration() == before);
+            steps += 1;
+        } else {
+            steps = 0;
+        }
+        if further && steps > 60 {
+            return;
+        }
+    }
+    panic!("no further search of 60 executions");
+}
