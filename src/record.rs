@@ -176,9 +176,11 @@ impl Record {
             };
             let user = share(node.user_bytes);
             let kernel = share(node.kernel_bytes).min(total - user);
+            let direct = share(node.direct_bytes).min(user);
             Copied {
                 user,
-                direct: share(node.direct_bytes).min(user),
+                direct,
+                shared: share(node.shared_bytes).min(direct),
                 kernel,
                 // Of a collective's bytes, most are other ranks', or copied otherwise, where nobody looks.
                 unseen: match node.info.collective {

@@ -4,9 +4,11 @@
 mod common;
 
 use common::job::{Job, Outcome};
-use common::{BOTH, Library, compile, private_dir};
+use common::{BOTH, Library, command, compile, private_dir};
 use copytune_core::state::{self, format::RankState};
+use serde_json::Value;
 use std::path::Path;
+use std::process::Command;
 
 /// Enough for a buffer to be asked for and promoted, and for a search to begin.
 const ROUNDS: &str = "600";
@@ -114,6 +116,34 @@ fn what_is_sent_eight_times_is_not_promoted() {
                 promoted <= most,
                 "{library:?}, {variables:?}: {promoted} bytes"
             );
+        }
+    }
+}
+
+/// Both sides of a long message are late with each chunk, so that both have some.
+#[test]
+fn what_the_sender_wrote_is_shown() {
+    for &library in BOTH {
+        let dir = private_dir();
+        let variables = [("COPYTUNE_DIRECT", "force"), ("COPYTUNE_TEST_LATE", "100")];
+        run_with(library, dir.path(), ["30", "4194304"], &variables);
+        let output = Command::new(command())
+            .args(["show", "--json"])
+            .arg(dir.path())
+            .output()
+            .expect("the command starts");
+        let shown: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let sites = shown["sites"].as_array().expect("a list");
+        let receive = sites.iter().find(|site| site["call"] == "MPI_Recv");
+        let parts = [
+            &shown["latest"],
+            &shown["copied"],
+            &receive.expect("a site")["copied"],
+        ];
+        for part in parts {
+            let bytes = |name| part[name].as_u64().expect("a number");
+            let (direct, shared) = (bytes("direct"), bytes("shared"));
+            assert!(0 < shared && shared < direct, "{library:?}: {part}");
         }
     }
 }

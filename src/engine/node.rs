@@ -46,6 +46,8 @@ pub struct Node {
     pub user_bytes: u64,
     /// The part of `user_bytes` that was read directly from the sender's memory.
     pub direct_bytes: u64,
+    /// The part of `direct_bytes` that the sender wrote.
+    pub shared_bytes: u64,
     /// Bytes that the kernel copied while it was observed.
     pub kernel_bytes: u64,
     /// The part of `kernel_bytes` that could have been read directly.
@@ -85,6 +87,7 @@ impl Node {
             observed_bytes: 0,
             user_bytes: 0,
             direct_bytes: 0,
+            shared_bytes: 0,
             kernel_bytes: 0,
             offered_bytes: 0,
             before: (0, 0),
@@ -157,10 +160,11 @@ impl Node {
         self.own = self.own.wrapping_add(now);
     }
 
-    /// The same for a copy directly from the sender's memory, in place of the kernel's.
+    /// The same for a copy directly from the sender's memory, in place of the kernel's; the sender wrote `shared` of the bytes.
     #[inline]
-    pub fn copied_directly(&mut self, bytes: usize, ticks: u64) {
+    pub fn copied_directly(&mut self, bytes: usize, shared: usize, ticks: u64) {
         self.direct_bytes += bytes as u64;
+        self.shared_bytes += shared as u64;
         self.copied(bytes, ticks);
     }
 

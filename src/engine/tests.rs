@@ -193,7 +193,7 @@ fn by_the_kernel(machine: &mut Machine, rounds: usize, offered: usize) {
         let direct = round >= offered && node.routine.is_some();
         let ticks = (machine.cost)(if direct { node.choice } else { DEFAULT });
         if node.observe && direct {
-            node.copied_directly(BYTES as usize, ticks);
+            node.copied_directly(BYTES as usize, 0, ticks);
         } else if node.observe {
             node.copied_by_kernel(BYTES as usize, ticks, round >= offered);
         }

@@ -20,11 +20,16 @@ pub fn share_line(copied: &Copied) -> String {
     [
         part(
             copied.user,
-            &match copied.direct {
-                0 => "copied in user space, where routines can be chosen".to_owned(),
-                direct => format!(
+            &match (copied.direct, copied.shared) {
+                (0, _) => "copied in user space, where routines can be chosen".to_owned(),
+                (direct, 0) => format!(
                     "copied in user space, where routines can be chosen ({} of all directly from the sender's memory)",
                     share(direct, total)
+                ),
+                (direct, shared) => format!(
+                    "copied in user space, where routines can be chosen ({} of all directly from the sender's memory, of which the sender wrote {})",
+                    share(direct, total),
+                    share(shared, direct)
                 ),
             },
         ),
@@ -194,6 +199,20 @@ mod tests {
         assert_eq!(advice(&copied(0, 0, 5), "MPICH 4.0.2", "").unwrap(), device);
         assert_eq!(advice(&copied(50, 50, 0), "MPICH 4.0.2", ""), None);
         assert_eq!(advice(&copied(0, 0, 0), "MPICH 4.0.2", ""), None);
+    }
+
+    #[test]
+    fn the_shares_tell_what_was_direct_and_what_the_sender_wrote() {
+        let mut copied = copied(80, 20, 0);
+        assert!(!share_line(&copied).contains("directly"));
+        copied.direct = 40;
+        let line = share_line(&copied);
+        assert!(line.contains("(40 % of all directly from the sender's memory)"));
+        copied.shared = 10;
+        let line = share_line(&copied);
+        assert!(line.contains(
+            "(40 % of all directly from the sender's memory, of which the sender wrote 25 %)"
+        ));
     }
 
     #[test]

@@ -339,6 +339,7 @@ mod tests {
         let copied = Copied {
             user: 90 << 10,
             direct: 32 << 10,
+            shared: 0,
             kernel: 16 << 10,
             unseen: 1 << 30,
         };

@@ -65,6 +65,8 @@ pub struct Copied {
     pub user: u64,
     /// The part of `user` that was read directly from the sender's memory, in place of the kernel's copy.
     pub direct: u64,
+    /// The part of `direct` that the sender wrote into the receiver's memory, while it waited.
+    pub shared: u64,
     /// By the kernel (process_vm_readv and process_vm_writev).
     pub kernel: u64,
     /// By neither: inline code, devices, or not at all.
@@ -83,6 +85,7 @@ impl Copied {
     pub fn add(&mut self, other: &Copied) {
         self.user = self.user.saturating_add(other.user);
         self.direct = self.direct.saturating_add(other.direct);
+        self.shared = self.shared.saturating_add(other.shared);
         self.kernel = self.kernel.saturating_add(other.kernel);
         self.unseen = self.unseen.saturating_add(other.unseen);
     }

@@ -148,6 +148,18 @@ fn the_latest_runs_bytes_stand_beside_the_sum() {
     assert_eq!((merged.latest.user, merged.latest.kernel), (0, 30));
 }
 
+#[test]
+fn all_ways_of_copying_add_and_what_an_older_version_left_out_is_none() {
+    let copied = r#"{"user": 50, "direct": 40, "shared": 10, "kernel": 7, "unseen": 3}"#;
+    let mut copied: Copied = serde_json::from_str(copied).unwrap();
+    let older: Copied = serde_json::from_str(r#"{"user": 5, "direct": 4, "kernel": 2}"#).unwrap();
+    assert_eq!(older.shared, 0);
+    copied.add(&older);
+    assert_eq!((copied.user, copied.direct, copied.shared), (55, 44, 10));
+    copied.add(&copied.clone());
+    assert_eq!((copied.shared, copied.total()), (20, 2 * (55 + 9 + 3)));
+}
+
 /// What a replay run records of an interval: that it was executed, nothing else.
 fn replayed(offsets: &[u64]) -> RankState {
     let mut run = rank_state(offsets, 0);

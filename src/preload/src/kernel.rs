@@ -102,13 +102,13 @@ unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
     };
     // SAFETY: as the caller promises; the routine is one that this CPU can run (Routine::function).
     let outcome = unsafe { session.reader.read(read, next, routine) };
-    if outcome == Outcome::Done {
+    if let Outcome::Done { shared } = outcome {
         note(session, owner, |node| {
             let ticks = match node.timed {
                 true => clock::now().wrapping_sub(before),
                 false => 0,
             };
-            node.copied_directly(read.bytes, ticks)
+            node.copied_directly(read.bytes, shared, ticks)
         });
         return Some(read.bytes as ssize_t);
     }

@@ -130,7 +130,7 @@ fn table(report: &Report, listed: usize) -> Markup {
     html! {
         div.scroll tabindex="0" role="group" aria-label="table of bytes by call site" {
             table {
-                caption { "Bytes of all ranks and runs. Those with most come first." }
+                caption { "Bytes of all ranks and runs. Those with most come first. Of a long message that is read directly, the waiting sender may write a part." }
                 thead {
                     tr {
                         th scope="col" { "Call" }
@@ -138,6 +138,7 @@ fn table(report: &Report, listed: usize) -> Markup {
                         th.n scope="col" { "Calls" }
                         th.n scope="col" { "Tunable" }
                         th.n scope="col" { "Of it direct" }
+                        th.n scope="col" { "Sender’s part" }
                         th.n scope="col" { "Kernel" }
                         th.n scope="col" { "Unseen" }
                         th.n scope="col" { "Rest" }
@@ -154,6 +155,7 @@ fn table(report: &Report, listed: usize) -> Markup {
                             @let [user, kernel, unseen] = numbers::copied(&format!("{at}/copied"), &site.copied);
                             td.n { (user) }
                             td.n { (numbers::bytes(&format!("{at}/copied/direct"), site.copied.direct)) }
+                            td.n { (numbers::bytes(&format!("{at}/copied/shared"), site.copied.shared)) }
                             td.n { (kernel) }
                             td.n { (unseen) }
                             td.n { (units::bytes(untuned(site))) }

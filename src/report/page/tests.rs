@@ -350,6 +350,7 @@ fn bytes_read_directly_are_told() {
     let mut state = rank(0.1, Phase::Adopted);
     for copied in [&mut state.copied, &mut state.latest] {
         (copied.user, copied.direct, copied.kernel) = (4 << 20, 3 << 20, 4 << 20);
+        copied.shared = 1 << 20;
     }
     state.sites[1].copied = state.copied;
     let (_, html) = page_of(vec![state], false);
@@ -367,6 +368,11 @@ fn bytes_read_directly_are_told() {
             "kernel: 50 % (4 MiB)"
         ]
     );
-    let direct = select(&page, "[data-at$='/copied/direct']");
-    assert!(direct.iter().any(|number| text(*number) == "3 MiB"));
+    for (part, bytes) in [("direct", "3 MiB"), ("shared", "1 MiB")] {
+        let numbers = select(&page, &format!("[data-at$='/copied/{part}']"));
+        assert!(
+            numbers.iter().any(|number| text(*number) == bytes),
+            "{part}"
+        );
+    }
 }

@@ -84,7 +84,10 @@ pub struct Read {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It was made directly.
-    Done,
+    Done {
+        /// Of its bytes, those that the sender wrote.
+        shared: usize,
+    },
     /// Nothing was done, or too little to rely on: the kernel is to copy everything. A routine could have copied it.
     Offered,
     /// The same, and no routine could.
@@ -100,36 +103,39 @@ impl Reader {
     pub unsafe fn read(&mut self, read: &Read, kernel: Kernel, routine: Option<CopyFn>) -> Outcome {
         // SAFETY: as the caller promises.
         match (unsafe { self.try_read(read, kernel, routine) }, routine) {
-            (false, _) => Outcome::Impossible,
-            (true, None) => Outcome::Offered,
-            (true, Some(_)) => Outcome::Done,
+            (None, _) => Outcome::Impossible,
+            (Some(_), None) => Outcome::Offered,
+            (Some(shared), Some(_)) => Outcome::Done { shared },
         }
     }
 
+    /// Whether it can be made, and how many of its bytes the sender wrote.
+    ///
     /// # Safety
     /// As [`Reader::read`].
     #[inline]
-    unsafe fn try_read(&mut self, read: &Read, kernel: Kernel, routine: Option<CopyFn>) -> bool {
+    unsafe fn try_read(
+        &mut self,
+        read: &Read,
+        kernel: Kernel,
+        routine: Option<CopyFn>,
+    ) -> Option<usize> {
         if read.bytes < LEAST {
-            return false;
+            return None;
         }
-        let Some(index) = self.find(read.process) else {
-            return false;
-        };
+        let index = self.find(read.process)?;
         let Some(Known {
             peer: Some(peer),
             sharing,
             ..
         }) = self.peers.get_mut(index)
         else {
-            return false;
+            return None;
         };
-        let Some(range) = range_of(&mut self.ranges, read) else {
-            return false;
-        };
+        let range = range_of(&mut self.ranges, read)?;
         let generation = peer.words().generation.load(Acquire);
         if range.generation == generation && (!range.direct || routine.is_none()) {
-            return range.direct;
+            return range.direct.then_some(0);
         }
         if range.generation != generation {
             // There may be nothing any more: to read it would make pages that nobody gives back.
@@ -139,6 +145,7 @@ impl Reader {
         let done = unsafe {
             routine
                 .and_then(|routine| copy_shown(peer, range, read, kernel, routine))
+                .map(|()| 0)
                 .or_else(|| copy(peer, sharing, range, read, kernel, routine))
         };
         if range.generation != generation {
@@ -154,7 +161,7 @@ impl Reader {
                     sharing: Sharing::default(),
                 };
             }
-            return false;
+            return None;
         }
         if done.is_some() {
             range.buffer.read_directly(&mut self.account);
@@ -162,7 +169,7 @@ impl Reader {
             range.buffer.lost();
         }
         range.direct = done.is_some();
-        range.direct
+        done
     }
 
     /// The kernel has made this read, completely, in so many ticks. `has_routine`: its site has one for direct copies.
@@ -291,7 +298,7 @@ struct Piece {
 }
 
 /// Finds out what lies at the range now, has the kernel copy the edges, and copies the rest by `routine`, if there is one.
-/// `None`: it is not backed by the arena but for its edges.
+/// Returns how many bytes the sender wrote; `None`: it is not backed by the arena but for its edges.
 ///
 /// # Safety
 /// As [`Reader::read`].
@@ -303,7 +310,7 @@ unsafe fn copy(
     read: &Read,
     kernel: Kernel,
     routine: Option<CopyFn>,
-) -> Option<()> {
+) -> Option<usize> {
     let end = read.source.checked_add(read.bytes)?;
     let mut pieces = [Piece {
         from: core::ptr::null(),
@@ -346,7 +353,7 @@ unsafe fn copy(
         return None;
     }
     let Some(routine) = routine else {
-        return Some(());
+        return Some(0);
     };
     // SAFETY: as the caller promises.
     unsafe { copy_ends(slot_at(peer, range), read, (head, tail), kernel)? };
@@ -365,7 +372,7 @@ unsafe fn copy(
         shared += unsafe { sharing.copy(peer, part, routine) };
     }
     super::count(read.bytes, shared, false);
-    Some(())
+    Some(shared)
 }
 
 /// Copies a message that its sender shows, and whose whole pages the sender says to lie together. `None`: it does not.
