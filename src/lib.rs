@@ -14,6 +14,7 @@ pub mod recording;
 pub mod repayment;
 pub mod report;
 pub mod routines;
+pub mod sharing;
 pub mod site;
 pub mod state;
 pub mod stats;

@@ -5,9 +5,12 @@
 #[allow(dead_code)]
 mod offer;
 
-use offer::{CHUNK, Offer, Terms};
+use offer::{CHUNKS, Offer, Terms};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
+
+/// That of long messages.
+const CHUNK: usize = CHUNKS[1];
 
 fn terms(bytes: usize) -> Terms {
     Terms {
@@ -140,9 +143,9 @@ fn what_is_left_in_the_middle_is_copied_again() {
 #[test]
 fn every_chunk_is_copied_once() {
     const OFFERS: usize = 400;
-    const CHUNKS: usize = 20;
+    const PARTS: usize = 20;
     let offer = Offer::default();
-    let copies: Vec<[AtomicU32; CHUNKS]> = (0..OFFERS).map(|_| Default::default()).collect();
+    let copies: Vec<[AtomicU32; PARTS]> = (0..OFFERS).map(|_| Default::default()).collect();
     let (next, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let helped = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -173,7 +176,7 @@ fn every_chunk_is_copied_once() {
                         };
                         let what = Terms {
                             source: number,
-                            ..terms(CHUNKS * CHUNK)
+                            ..terms(PARTS * CHUNK)
                         };
                         let open = loop {
                             match offer.open(what) {

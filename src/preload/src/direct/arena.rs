@@ -6,7 +6,7 @@
 use super::alive::{LIVES, Life};
 use super::mappings::File;
 use super::offer::Offer;
-use super::reader::Kernel;
+use super::reading::Kernel;
 use super::slot::Slot;
 use super::{PAGE, slots};
 use core::ffi::{c_int, c_void};

@@ -8,7 +8,7 @@
 
 use super::mappings::Mappings;
 use super::offer::{Help, Offer, Terms};
-use super::reader::Kernel;
+use super::reading::Kernel;
 use super::slot::Slot;
 use super::{arena, is_on};
 use crate::{resolve, tls};

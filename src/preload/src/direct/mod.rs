@@ -8,7 +8,7 @@
 //! | promotion | the sender: moves hot buffers into its arena |
 //! | slot, slots, alive | the sender shows a message while it sends it |
 //! | plain, room | which memory may be moved, and whether there is any for it |
-//! | peer, reader | the receiver: which reads recur, and the copy |
+//! | peer, reader, reading | the receiver: which reads recur, and the copy |
 //! | helping | what the sender does while it waits |
 //! | sharing, offer | both copy a long message: the receiver's part, their agreement |
 //! | fork, discard, numbered, bindings | what the program must not notice: fork, madvise, mremap |
@@ -26,13 +26,15 @@ mod peer;
 mod plain;
 mod promotion;
 mod reader;
+mod reading;
 mod room;
 mod sharing;
 mod slot;
 mod slots;
 
 pub use promotion::{has_requests, is_asked, sending, shows};
-pub use reader::{Kernel, Outcome, Read, Reader};
+pub use reader::{Outcome, Reader};
+pub use reading::{Kernel, Read};
 pub use slot::Slot;
 
 use crate::log::{self, Level};

@@ -3,7 +3,7 @@
 use super::PAGE;
 use super::arena::{self, FIRST, LINK, Words};
 use super::mappings::{File, Mappings};
-use super::reader::Kernel;
+use super::reading::Kernel;
 use super::slot::Slot;
 use super::slots;
 use core::ffi::c_void;

@@ -1,0 +1,193 @@
+//! Does it pay that both sides of a message copy it together? Trials that compare copies which were offered to the waiting
+//! sender with others that were not. Knows no clock, no memory and no processes.
+
+/// Pairs of copies, one offered and one not, that a trial compares.
+const PAIRS: u8 = 8;
+/// An offer pays if so many of them say so. Where it makes no difference, that comes by chance in one trial of seven, and
+/// does no harm.
+const ENOUGH: u8 = 6;
+/// Copies before the first trial: those that meet a new mapping wait in page faults, most of all if they read all of it.
+const COLD: u32 = 16;
+/// Copies from a trial to the next, which are doubled each time that nothing new comes out, up to the second number. Each
+/// trial has as many of the slower kind as it has pairs.
+const REST: [u32; 2] = [32, 8192];
+/// Copies by other routines that may come between the two of a pair: a loop may have several call sites, each with a
+/// routine of its own.
+const OTHERS: u8 = 16;
+
+/// Trials of copies of some length from one sender.
+#[derive(Debug, Clone, Copy)]
+pub struct Trial {
+    /// What the last trial said.
+    pays: bool,
+    /// Copies until the next.
+    wait: u32,
+    rest: u32,
+    pairs: u8,
+    wins: u8,
+    /// Whether the pair's first copy was offered.
+    offered_first: bool,
+    /// The pair's first copy: ticks and routine.
+    first: Option<(u64, usize)>,
+    /// Copies since then, all by other routines.
+    others: u8,
+}
+
+/// How a copy is to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// The sender is offered a part.
+    pub offers: bool,
+    /// [`Trial::took`] is to be told how long it takes.
+    pub timed: bool,
+}
+
+impl Default for Trial {
+    fn default() -> Self {
+        Self {
+            pays: false,
+            wait: COLD,
+            rest: 0,
+            pairs: 0,
+            wins: 0,
+            offered_first: false,
+            first: None,
+            others: 0,
+        }
+    }
+}
+
+impl Trial {
+    /// How the next copy, by `routine`, is to be made. `toss` decides which copy of a pair comes first; that must not go with
+    /// anything that the program does by turns.
+    pub fn next(&mut self, routine: usize, toss: impl FnOnce() -> bool) -> Plan {
+        let usual = Plan {
+            offers: self.pays,
+            timed: false,
+        };
+        if self.wait > 0 {
+            self.wait -= 1;
+            return usual;
+        }
+        match self.first {
+            Some((_, first)) if first != routine && self.others < OTHERS => {
+                self.others += 1;
+                return usual;
+            }
+            Some((_, first)) if first == routine => {}
+            _ => {
+                self.first = None;
+                self.offered_first = toss();
+            }
+        }
+        self.others = 0;
+        Plan {
+            offers: self.offered_first == self.first.is_none(),
+            timed: true,
+        }
+    }
+
+    /// The copy by `routine` that was to be timed took so many ticks.
+    pub fn took(&mut self, ticks: u64, routine: usize) {
+        let Some((before, _)) = self.first.take() else {
+            self.first = Some((ticks, routine));
+            return;
+        };
+        let (offered, alone) = match self.offered_first {
+            true => (before, ticks),
+            false => (ticks, before),
+        };
+        self.pairs += 1;
+        self.wins += u8::from(offered < alone);
+        if self.pairs == PAIRS {
+            let pays = self.wins >= ENOUGH;
+            self.rest = match pays == self.pays {
+                true => (self.rest * 2).clamp(REST[0], REST[1]),
+                false => REST[0],
+            };
+            (self.pays, self.wait) = (pays, self.rest);
+            (self.pairs, self.wins) = (0, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Copies by these routines in turn, each of so many ticks alone and offered; which of the last hundred were offered.
+    fn run(routines: &[(usize, u64, u64)], copies: usize) -> usize {
+        let mut trial = Trial::default();
+        let mut random = 1u64;
+        let mut offered = Vec::new();
+        for copy in 0..copies {
+            let (routine, alone, together) = routines[copy % routines.len()];
+            let plan = trial.next(routine, || {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                random >> 63 == 0
+            });
+            if plan.timed {
+                trial.took(if plan.offers { together } else { alone }, routine);
+            }
+            offered.push(plan.offers);
+        }
+        offered[copies - 100..].iter().filter(|is| **is).count()
+    }
+
+    #[test]
+    fn what_pays_is_offered_and_nothing_else() {
+        assert!(run(&[(1, 20, 10)], 200) >= 90);
+        assert!(run(&[(1, 10, 20)], 200) <= 20);
+        assert!(run(&[(1, 10, 10)], 200) <= 20);
+    }
+
+    #[test]
+    fn call_sites_may_have_routines_of_their_own() {
+        let four = [(1, 20, 10), (2, 21, 11), (3, 19, 12), (4, 22, 10)];
+        assert!(run(&four, 200) >= 90);
+        let worse = four.map(|(routine, alone, together)| (routine, together, alone));
+        assert!(run(&worse, 200) <= 20);
+    }
+
+    #[test]
+    fn routines_are_compared_with_themselves() {
+        // The second is always slower; by the first alone it could not be told what an offer does.
+        let pays = [(1, 20, 10), (2, 200, 100)];
+        assert!(run(&pays, 200) >= 90);
+        let not = [(1, 10, 20), (2, 100, 200)];
+        assert!(run(&not, 200) <= 20);
+    }
+
+    #[test]
+    fn a_routine_that_does_not_come_again_is_not_waited_for() {
+        let mut trial = Trial::default();
+        let mut timed = 0;
+        // Each routine runs 24 times: the pairs that the changes leave open are given up.
+        for copy in 0..20 * 24 {
+            let plan = trial.next(copy / 24, || true);
+            if plan.timed {
+                timed += 1;
+                trial.took(if plan.offers { 10 } else { 20 }, copy / 24);
+            }
+        }
+        assert!(timed >= 2 * usize::from(PAIRS));
+        assert!(trial.pays);
+    }
+
+    #[test]
+    fn an_answer_that_stays_the_same_is_asked_for_ever_less_often() {
+        let mut trial = Trial::default();
+        let mut timed = 0;
+        for _ in 0..10_000 {
+            let plan = trial.next(1, || true);
+            if plan.timed {
+                timed += 1;
+                trial.took(if plan.offers { 20 } else { 10 }, 1);
+            }
+        }
+        assert!(timed < 10_000 / 50, "{timed}");
+        assert!(trial.rest >= 2048);
+    }
+}
