@@ -64,6 +64,8 @@ ways! {
     buffers_that_change_places "exchanged" Some;
     other_memory_in_between "alternating" Some;
     memory_that_is_given_back "given_back" Some;
+    parts_of_a_promoted_buffer "parts" Most;
+    more_messages_than_slots "numerous" Most;
     two_threads_and_a_third "threads" Some;
     more_threads_than_lives "crowd" Some;
 }

@@ -177,6 +177,27 @@ static void given_back(void) {
     CHECK(munmap(other, LENGTH) == 0);
 }
 
+/* Parts of a buffer that was promoted as a whole: nobody asks for their promotion. */
+static void parts(void) {
+    unsigned char *whole = pages(NULL, LENGTH);
+    for (int i = 0; i < REPEATS; i++) pass(whole, LENGTH, SEND);
+    for (int i = 0; i < TURNS; i++) {
+        pass(whole, LENGTH / 2, SEND);
+        pass(whole + 5 * PAGE + 1000, LENGTH / 2, SEND);
+    }
+    CHECK(munmap(whole, LENGTH) == 0);
+}
+
+/* More messages than can be shown, each promoted by itself; then one more, again and again. */
+static void numerous(void) {
+    enum { NUMBER = 300, EACH = 5 * PAGE, SENT = 4 * PAGE };
+    unsigned char *all = pages(NULL, (NUMBER + 1) * EACH) + 100;
+    for (int round = 0; round < 4; round++)
+        for (int i = 0; i < NUMBER; i++) pass(all + i * EACH, SENT, SEND);
+    for (int i = 0; i < 10000; i++) pass(all + NUMBER * EACH, SENT, SEND);
+    CHECK(munmap(all - 100, (NUMBER + 1) * EACH) == 0);
+}
+
 /* Two threads of rank 0 send, from a buffer of their own and then both from the same. */
 static pthread_barrier_t barrier;
 static unsigned char *same;
@@ -303,7 +324,7 @@ static void killed(void) {
 
 int main(int argc, char **argv) {
     static const struct way ways[] = {
-        {"exchanged", exchanged}, {"alternating", alternating}, {"given_back", given_back}, {"threads", threads}, {"crowd", crowd}, {"killed", killed}};
+        {"exchanged", exchanged}, {"alternating", alternating}, {"given_back", given_back}, {"parts", parts}, {"numerous", numerous}, {"threads", threads}, {"crowd", crowd}, {"killed", killed}};
     int provided, wanted = MPI_THREAD_SINGLE;
     CHECK(argc > 1);
     if (argc > 2) delay = strtol(argv[2], NULL, 10);

@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 /// The name of the memfd, as its link in /proc/PID/fd ends.
 pub const LINK: &[u8] = b"/memfd:copytune-arena (deleted)";
 /// What the first page begins with: the project's name and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x04");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x05");
 /// Where promoted pages begin: 2 MiB, so that huge pages can lie at congruent addresses.
 pub const FIRST: u64 = 2 << 20;
 /// Requests that are kept until the owner looks.
@@ -37,7 +37,8 @@ pub struct Words {
     pub cookie: AtomicU64,
     /// See `cookie`.
     pub cookie_address: AtomicU64,
-    /// Promotions so far: while it stands still, a range that was not promoted still is not.
+    /// Promotions, and messages that got a slot later, so far: while it stands still, a range that was not promoted still is not,
+    /// and one that had no slot has none.
     pub generation: AtomicU64,
     /// Slots that peers may look at.
     pub slots: AtomicU64,
@@ -60,11 +61,23 @@ pub struct Words {
 
 const _: () = assert!(size_of::<Words>() <= PAGE);
 
-/// A range that a peer has read again and again; bytes 0: none, or not complete.
+/// A range that a peer has read again and again; bytes 0: none, or not complete. Their highest bit: see [`Wish::Slot`].
 #[repr(C)]
 struct Request {
     start: AtomicU64,
     bytes: AtomicU64,
+}
+
+/// Of a request's bytes, the bit that says which wish it is.
+const SLOT: u64 = 1 << 63;
+
+/// What a peer wants for a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    /// Its promotion.
+    Promotion,
+    /// A slot. It is promoted, but as a part of another message.
+    Slot,
 }
 
 impl Words {
@@ -80,23 +93,33 @@ impl Words {
         around + mebibyte * (bytes as f64 / f64::from(1 << 20))
     }
 
-    /// Asks the owner to promote the range when it sends it next. May be lost, and is repeated then.
-    pub fn ask(&self, start: usize, bytes: usize) {
+    /// Has peers look at their ranges anew.
+    pub fn announce(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Asks the owner for something when it sends the range next. May be lost, and is repeated then.
+    pub fn ask(&self, start: usize, bytes: usize, wish: Wish) {
         let number = self.asked.load(Ordering::Relaxed);
         if let Some(request) = self.requests.get(number as usize % REQUESTS) {
             request.bytes.store(0, Ordering::Relaxed);
             request.start.store(start as u64, Ordering::Release);
-            request.bytes.store(bytes as u64, Ordering::Release);
+            let slot = if wish == Wish::Slot { SLOT } else { 0 };
+            request.bytes.store(bytes as u64 | slot, Ordering::Release);
         }
         self.asked.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Takes request `number`.
-    pub fn take(&self, number: u64) -> Option<(usize, usize)> {
+    pub fn take(&self, number: u64) -> Option<(usize, usize, Wish)> {
         let request = self.requests.get(number as usize % REQUESTS)?;
         let bytes = request.bytes.swap(0, Ordering::AcqRel);
         let start = request.start.load(Ordering::Acquire);
-        (bytes != 0).then_some((start as usize, bytes as usize))
+        let wish = match bytes & SLOT {
+            0 => Wish::Promotion,
+            _ => Wish::Slot,
+        };
+        (bytes != 0).then_some((start as usize, (bytes & !SLOT) as usize, wish))
     }
 
     /// The number of the oldest request that can still be there.

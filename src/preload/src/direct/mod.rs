@@ -5,7 +5,8 @@
 //! | --- | --- |
 //! | arena | the file of a process: words for its peers, promoted pages |
 //! | mappings | what the kernel says about an address space |
-//! | promotion | the sender: moves hot buffers into its arena |
+//! | wanted | the sender: which requests of its peers wait |
+//! | promotion, space | moves hot buffers into its arena; what of it is free |
 //! | slot, slots, alive | the sender shows a message while it sends it |
 //! | plain, room | which memory may be moved, and whether there is any for it |
 //! | peer, reader, reading | the receiver: which reads recur, and the copy |
@@ -31,6 +32,8 @@ mod room;
 mod sharing;
 mod slot;
 mod slots;
+mod space;
+mod wanted;
 
 pub use promotion::{has_requests, is_asked, sending, shows};
 pub use reader::{Outcome, Reader};

@@ -6,6 +6,8 @@ use super::mappings::Mappings;
 use super::room::Room;
 use super::slot::Slot;
 use super::slots::Slots;
+use super::space::Space;
+use super::wanted::{Message, Wanted};
 use super::{PAGE, is_on, plain};
 use crate::clock;
 use crate::log::{self, Level};
@@ -15,10 +17,6 @@ use core::sync::atomic::{
 };
 use std::sync::Mutex;
 
-/// Requests that wait for a send of their range.
-const MOST_WANTED: usize = 2048;
-/// Sends after which a request that none of them met is dropped: its range may belong to a collective operation, or be gone.
-const CHANCES: u32 = 4096;
 /// Memory that is twice there while a buffer moves.
 const CHUNK: usize = 4 << 20;
 /// One promoted range is looked at in so many sends: is it still mapped?
@@ -42,33 +40,23 @@ static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
 
 static OWNER: Mutex<Owner> = Mutex::new(Owner {
-    wanted: Vec::new(),
+    wanted: Wanted::new(),
     promoted: Vec::new(),
-    free: Vec::new(),
-    next: FIRST,
+    space: Space::new(),
     hand: 0,
     held_by_device: false,
     slots: Slots::new(),
 });
 
 struct Owner {
-    wanted: Vec<Wanted>,
+    wanted: Wanted,
     promoted: Vec<Promoted>,
-    /// Given back: (offset, bytes).
-    free: Vec<(u64, u64)>,
-    /// From here on the arena was never used.
-    next: u64,
+    space: Space,
     /// The range to be looked at next.
     hand: usize,
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
     slots: Slots,
-}
-
-struct Wanted {
-    start: usize,
-    end: usize,
-    chances: u32,
 }
 
 /// A promoted range.
@@ -146,78 +134,63 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
     let arena = arena::own()?;
     // Another thread that is at it will do.
     let mut owner = OWNER.try_lock().ok()?;
-    let contiguous = bytes == (end - start) as u64;
+    let message = Message {
+        start,
+        end,
+        is_contiguous: bytes == (end - start) as u64,
+        is_blocking: blocking,
+    };
     let sends = SENDS.load(Relaxed);
     if arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
         || WAITING.load(Relaxed)
         || sends.is_multiple_of(SPARSE)
     {
-        owner.serve(arena, start, end, contiguous, sends);
+        owner.serve(arena, message, sends);
         look_out();
     }
-    if !(blocking && contiguous && shows()) {
+    if !(message.can_be_shown() && shows()) {
         return None;
     }
     // SAFETY: the program sends it.
-    unsafe { owner.slots.show(arena, start, end - start) }
+    unsafe { owner.slots.show(arena, start, end - start, sends) }
 }
 
 impl Owner {
     #[cold]
-    fn serve(&mut self, arena: &Arena, start: usize, end: usize, contiguous: bool, sends: u32) {
-        let some_are_lost = self.collect(arena.words());
+    fn serve(&mut self, arena: &Arena, message: Message, sends: u32) {
+        let (asked, some_are_lost) = self.wanted.collect(arena.words(), SEEN.load(Relaxed));
+        SEEN.store(asked, Relaxed);
         if sends.is_multiple_of(SPARSE) && !self.promoted.is_empty() {
             super::bindings::set();
             self.look_at_one(arena);
         }
-        let mut hits = Vec::new();
-        self.wanted.retain(|wanted| {
-            let hit = wanted.start >= start && wanted.end <= end;
-            if hit {
-                hits.push((wanted.start, wanted.end));
-            }
-            !hit
-        });
-        for wanted in &mut self.wanted {
-            wanted.chances -= 1;
-        }
-        self.wanted.retain(|wanted| wanted.chances > 0);
+        let mut met = self.wanted.met_by(message);
         WAITING.store(!self.wanted.is_empty(), Relaxed);
-        if some_are_lost && !hits.is_empty() {
+        if some_are_lost && !met.ranges.is_empty() {
             // More pieces are asked for than requests have room: of so long a message most likely all.
-            hits.push((start, end));
+            met.ranges.push((message.start, message.end));
         }
-        if contiguous && !hits.is_empty() {
-            self.promote(arena, start, end, hits);
+        if message.is_contiguous && !met.ranges.is_empty() {
+            self.promote(arena, message, met.ranges, sends);
+        } else if met.slot
+            && holds_some_of(&self.promoted, message.start, message.end)
+            && self.give_slot(arena, message, sends)
+        {
+            arena.words().announce();
         }
     }
 
-    /// Takes the peers' requests; returns whether some were lost, because there were too many since the last time.
-    fn collect(&mut self, words: &Words) -> bool {
-        let (asked, seen) = (words.asked.load(Relaxed), SEEN.load(Relaxed));
-        let oldest = Words::oldest(asked, seen);
-        for number in oldest..asked {
-            if let Some((start, bytes)) = words.take(number) {
-                let end = start.saturating_add(bytes);
-                self.wanted.retain(|w| (w.start, w.end) != (start, end));
-                if self.wanted.len() == MOST_WANTED {
-                    self.wanted.remove(0);
-                }
-                self.wanted.push(Wanted {
-                    start,
-                    end,
-                    chances: CHANCES,
-                });
-            }
-        }
-        SEEN.store(asked, Relaxed);
-        oldest > seen
+    /// Gives the message a slot, if it is to have one and has none.
+    fn give_slot(&mut self, arena: &Arena, message: Message, sends: u32) -> bool {
+        let bytes = message.end - message.start;
+        let given = self.slots.add(arena, message.start, bytes, sends);
+        SHOWS.store(self.slots.are_used(), Relaxed);
+        given
     }
 
-    /// Moves those whole pages of the message `[start, end)` that are asked for and may be moved.
-    fn promote(&mut self, arena: &Arena, start: usize, end: usize, asked: Vec<(usize, usize)>) {
-        let message = (start, end - start);
-        let wanted = pages_of(start, end, asked);
+    /// Moves those whole pages of the message that are asked for and may be moved.
+    fn promote(&mut self, arena: &Arena, message: Message, asked: Vec<(usize, usize)>, sends: u32) {
+        let wanted = pages_of(message.start, message.end, asked);
         let (Some(&(first, _)), Some(&(_, last))) = (wanted.first(), wanted.last()) else {
             return;
         };
@@ -250,8 +223,6 @@ impl Owner {
                 );
             }
         }
-        self.slots.add(arena, message.0, message.1);
-        SHOWS.store(self.slots.are_used(), Relaxed);
         if bytes > 0 {
             note_price(
                 arena.words(),
@@ -260,17 +231,15 @@ impl Owner {
                 bytes,
             );
         }
-        arena
-            .words()
-            .generation
-            .fetch_add(1, core::sync::atomic::Ordering::AcqRel);
+        self.give_slot(arena, message, sends);
+        arena.words().announce();
     }
 
     /// Moves one area; returns how many bytes of it could be moved.
     fn move_in(&mut self, arena: &Arena, area: plain::Area) -> Option<usize> {
         let descriptor = arena.descriptor()?;
         let bytes = area.end - area.start;
-        let offset = self.allocate(arena, area.start, bytes as u64)?;
+        let offset = self.space.take(arena.capacity, area.start, bytes as u64)?;
         LOW.fetch_min(area.start, Relaxed);
         HIGH.fetch_max(area.end, Relaxed);
         let room = Room::new();
@@ -311,41 +280,6 @@ impl Owner {
             };
         }
         Some(done)
-    }
-
-    /// Room for `bytes` bytes, at a place congruent to `start` where huge pages may be wanted.
-    fn allocate(&mut self, arena: &Arena, start: usize, bytes: u64) -> Option<u64> {
-        let congruent = |offset: u64| {
-            if bytes < FIRST {
-                offset
-            } else {
-                offset + (start as u64).wrapping_sub(offset) % FIRST
-            }
-        };
-        for place in 0..self.free.len() {
-            let (offset, room) = self.free[place];
-            let chosen = congruent(offset);
-            if chosen + bytes <= offset + room {
-                self.free.swap_remove(place);
-                let parts = [
-                    (offset, chosen - offset),
-                    (chosen + bytes, offset + room - chosen - bytes),
-                ];
-                self.free
-                    .extend(parts.into_iter().filter(|(_, room)| *room > 0));
-                return Some(chosen);
-            }
-        }
-        let chosen = congruent(self.next);
-        let end = chosen.checked_add(bytes)?;
-        if end > arena.capacity {
-            return None;
-        }
-        if chosen > self.next {
-            self.free.push((self.next, chosen - self.next));
-        }
-        self.next = end;
-        Some(chosen)
     }
 
     /// Looks whether one range is still where it was put, in turn, and gives back what is gone if it is not.
@@ -395,10 +329,7 @@ impl Owner {
         }
         let promoted = &self.promoted;
         self.slots.retain(arena, |start, bytes| {
-            let end = start + bytes;
-            promoted
-                .iter()
-                .any(|range| range.start < end && start < range.start + range.bytes as usize)
+            holds_some_of(promoted, start, start + bytes)
         });
         SHOWS.store(self.slots.are_used(), Relaxed);
     }
@@ -407,17 +338,15 @@ impl Owner {
         let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         // SAFETY: the arena's own descriptor; nothing maps the range.
         unsafe { libc::fallocate(descriptor, how, offset as i64, bytes as i64) };
-        self.free.push((offset, bytes));
-        self.free.sort_unstable();
-        let mut joined: Vec<(u64, u64)> = Vec::with_capacity(self.free.len());
-        for &(offset, bytes) in &self.free {
-            match joined.last_mut() {
-                Some((start, room)) if *start + *room == offset => *room += bytes,
-                _ => joined.push((offset, bytes)),
-            }
-        }
-        self.free = joined;
+        self.space.give_back(offset, bytes);
     }
+}
+
+/// Whether some of `[start, end)` was promoted.
+fn holds_some_of(promoted: &[Promoted], start: usize, end: usize) -> bool {
+    promoted
+        .iter()
+        .any(|range| range.start < end && start < range.start + range.bytes as usize)
 }
 
 /// The whole pages of the message `[start, end)` that hold something of what is asked for, as ranges in order and apart.

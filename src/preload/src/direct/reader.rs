@@ -1,6 +1,7 @@
 //! The receiver's side: which reads recur, and which of them are made directly (see `reading`).
 
 use super::PAGE;
+use super::arena::Wish;
 use super::peer::Peer;
 use super::reading::{self, Kernel, Read, View};
 use super::sharing::Sharing;
@@ -133,6 +134,9 @@ impl Reader {
         }
         if done.is_some() {
             range.buffer.read_directly(&mut self.account);
+            if routine.is_some() && range.view.wants_slot(read) {
+                peer.words().ask(read.source, read.bytes, Wish::Slot);
+            }
         } else if range.direct {
             range.buffer.lost();
         }
@@ -197,7 +201,7 @@ impl Reader {
                 credit: (CREDIT * clock::rate()) as u64,
             };
             if range.buffer.read_by_kernel(&mut self.account, copy, hurry) {
-                peer.words().ask(read.source, read.bytes);
+                peer.words().ask(read.source, read.bytes, Wish::Promotion);
             }
         }
     }

@@ -4,6 +4,7 @@ use super::mappings::Mapping;
 use super::peer::Peer;
 use super::sharing::{LEAST as SHARED, Part, Sharing};
 use super::slot::{Place, Slot, pages};
+use super::slots::LONGEST;
 use super::{CREDULOUS, PAGE};
 use crate::clock;
 use copytune_core::routines::CopyFn;
@@ -17,6 +18,8 @@ pub type Kernel =
 
 /// At most so many mappings of the arena make up one message.
 const PIECES: usize = 8;
+/// Direct reads of a message without a slot after which one is asked for.
+const UNSHOWN: u32 = 8;
 
 /// One read, as process_vm_readv is asked for it.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +39,8 @@ pub struct Read {
 pub struct View {
     /// The slot that shows it, plus one.
     slot: u16,
+    /// Direct reads while there was none.
+    unshown: u32,
     /// How often in a row the owner did not tell in time where it lies.
     late: u8,
     /// Where in the owner's arena its whole pages lay when the owner told that last.
@@ -53,10 +58,25 @@ impl View {
     /// Finds the slot that the owner has for the message, if any.
     #[cold]
     pub fn find_slot(&mut self, peer: &Peer, read: &Read) {
+        let is_same = |slot: &Slot| slot.is_of(read.source, read.bytes);
+        if slot_at(peer, self).is_some_and(is_same) {
+            return;
+        }
         let number = (0..)
             .map_while(|number| peer.slot(number))
-            .position(|slot| slot.is_of(read.source, read.bytes));
+            .position(is_same);
         self.slot = number.map_or(0, |number| number as u16 + 1);
+    }
+
+    /// The message was read directly. Returns whether a slot is worth asking for: it has none; if that is in vain, ever more
+    /// rarely again. Long messages have none, and parts of them are read as if they were messages.
+    #[inline]
+    pub fn wants_slot(&mut self, read: &Read) -> bool {
+        if self.slot != 0 || read.bytes >= LONGEST {
+            return false;
+        }
+        self.unshown = self.unshown.saturating_add(1);
+        self.unshown >= UNSHOWN && self.unshown.is_power_of_two()
     }
 }
 

@@ -60,6 +60,8 @@ impl Slot {
     /// Has it be that message's; 0 and 0: nobody's.
     pub fn assign(&self, start: usize, bytes: usize) {
         self.hide();
+        // Who finds the new message finds the old number gone.
+        fence(Release);
         self.start.store(start as u64, Relaxed);
         self.bytes.store(bytes as u64, Release);
     }
@@ -98,9 +100,14 @@ impl Slot {
         }
     }
 
+    /// Whether it shows its message.
+    pub fn is_shown(&self) -> bool {
+        self.shown.load(Relaxed) != 0
+    }
+
     /// Whether that life shows it.
     pub fn is_shown_by(&self, life: usize) -> bool {
-        self.shown.load(Relaxed) != 0 && self.life.load(Relaxed) == life as u64
+        self.is_shown() && self.life.load(Relaxed) == life as u64
     }
 
     /// The owner asks the kernel where the whole pages lie, if the message is still shown.
@@ -110,6 +117,8 @@ impl Slot {
     pub fn answer(&self, mappings: &Mappings, file: File) {
         let number = self.shown.load(Acquire);
         let (start, bytes) = (self.start.load(Relaxed), self.bytes.load(Relaxed));
+        // If that is another message by now, then whoever reads the answer finds the number gone.
+        fence(Acquire);
         if number == 0 || bytes == 0 {
             return;
         }

@@ -2,15 +2,17 @@
 
 use super::alive::Holders;
 use super::arena::{Arena, FIRST};
-use super::slot::{STRIDE, Slot, ends};
+use super::slot::{STRIDE, Slot, ends, pages};
 use super::{PAGE, helping};
 use crate::tls;
 use core::sync::atomic::Ordering;
 
 /// Longer messages have none: the kernel is asked, and copies their ends, in 1 µs of 30 and more.
-const LONGEST: usize = 512 << 10;
+pub const LONGEST: usize = 512 << 10;
 /// So many slots have room.
 pub const MOST: usize = (FIRST as usize - PAGE) / STRIDE;
+/// Sends after which a slot whose message none of them was may go to another one.
+const IDLE: i32 = 1024;
 /// Places of the hash table: at most half of them are taken.
 const PLACES: usize = (2 * MOST).next_power_of_two();
 
@@ -21,8 +23,8 @@ pub fn offset(number: usize) -> usize {
 
 /// Which message has which slot.
 pub struct Slots {
-    /// By slot: start and bytes of its message; 0 bytes: nobody's.
-    messages: [(usize, usize); MOST],
+    /// By slot.
+    messages: [Message; MOST],
     /// Slots that were ever used.
     used: usize,
     /// Slot number plus one, at a place that the message's address and length give, or the next free one.
@@ -32,11 +34,34 @@ pub struct Slots {
     holders: Holders,
 }
 
+/// The message that has a slot.
+#[derive(Clone, Copy)]
+struct Message {
+    start: usize,
+    /// 0: nobody's.
+    bytes: usize,
+    /// The number of sends when it was given the slot, or shown last.
+    latest: u32,
+}
+
+impl Message {
+    const NONE: Self = Self {
+        start: 0,
+        bytes: 0,
+        latest: 0,
+    };
+
+    /// Sends since it was shown last. (Threads that send at once may count backwards.)
+    fn idle(&self, sends: u32) -> i32 {
+        sends.wrapping_sub(self.latest).cast_signed()
+    }
+}
+
 impl Slots {
     /// No message has a slot.
     pub const fn new() -> Self {
         Self {
-            messages: [(0, 0); MOST],
+            messages: [Message::NONE; MOST],
             used: 0,
             table: [0; PLACES],
             shown: 0,
@@ -44,48 +69,69 @@ impl Slots {
         }
     }
 
-    /// Gives a message a slot, if there is anything to be shown of it, and it has none yet, and there is room.
-    pub fn add(&mut self, arena: &Arena, start: usize, bytes: usize) {
+    /// Gives a message of the program's `sends`-th send a slot, if there is anything to be shown of it, and it has none yet, and
+    /// there is room, or another one's slot is idle. Returns whether it has a new one.
+    pub fn add(&mut self, arena: &Arena, start: usize, bytes: usize, sends: u32) -> bool {
         let is_of_use = helping::answers() || ends(start, bytes) != (0, 0);
-        if bytes > LONGEST || !is_of_use || self.find(start, bytes).is_some() {
-            return;
+        let is_too_short = pages(start, bytes).is_empty();
+        if bytes > LONGEST || is_too_short || !is_of_use || self.find(start, bytes).is_some() {
+            return false;
         }
-        let number = match self.messages.iter().position(|(_, bytes)| *bytes == 0) {
-            Some(number) if number < self.used => number,
-            Some(number) => {
-                let Some(descriptor) = arena.descriptor() else {
-                    return;
-                };
-                let (at, length) = (offset(number) as i64, STRIDE as i64);
-                // SAFETY: the arena's own descriptor, a range inside it. Afterwards nobody can fault there.
-                if unsafe { libc::fallocate(descriptor, 0, at, length) } != 0 {
-                    return;
-                }
-                self.used = number + 1;
-                number
-            }
-            None => return,
+        let Some(number) = self.room(arena, sends) else {
+            return false;
         };
-        let Some(slot) = arena.slot(number) else {
-            return;
+        let (Some(slot), Some(message)) = (arena.slot(number), self.messages.get_mut(number))
+        else {
+            return false;
         };
         slot.assign(start, bytes);
-        if let Some(message) = self.messages.get_mut(number) {
-            *message = (start, bytes);
-        }
+        *message = Message {
+            start,
+            bytes,
+            latest: sends,
+        };
+        self.used = self.used.max(number + 1);
         arena
             .words()
             .slots
             .store(self.used as u64, Ordering::Release);
         self.arrange();
+        true
+    }
+
+    /// A slot that can be given to a message.
+    fn room(&self, arena: &Arena, sends: u32) -> Option<usize> {
+        let is_free = |message: &Message| message.bytes == 0;
+        let Some(number) = self.messages.iter().position(is_free) else {
+            return self.idlest(arena, sends);
+        };
+        if number >= self.used {
+            let descriptor = arena.descriptor()?;
+            let (at, length) = (offset(number) as i64, STRIDE as i64);
+            // SAFETY: the arena's own descriptor, a range inside it. Afterwards nobody can fault there.
+            if unsafe { libc::fallocate(descriptor, 0, at, length) } != 0 {
+                return None;
+            }
+        }
+        Some(number)
+    }
+
+    /// Of the slots whose messages were not sent for long and are not being sent, the one that was shown the longest ago.
+    fn idlest(&self, arena: &Arena, sends: u32) -> Option<usize> {
+        let is_hidden = |number: usize| arena.slot(number).is_some_and(|slot| !slot.is_shown());
+        self.messages
+            .iter()
+            .enumerate()
+            .filter(|(number, message)| message.idle(sends) >= IDLE && is_hidden(*number))
+            .max_by_key(|(_, message)| message.idle(sends))
+            .map(|(number, _)| number)
     }
 
     /// Takes the slots of messages away for which `is_kept` does not hold.
     pub fn retain(&mut self, arena: &Arena, is_kept: impl Fn(usize, usize) -> bool) {
         for (number, message) in self.messages.iter_mut().enumerate().take(self.used) {
-            let (start, bytes) = *message;
-            if bytes > 0 && !is_kept(start, bytes) {
-                *message = (0, 0);
+            if message.bytes > 0 && !is_kept(message.start, message.bytes) {
+                *message = Message::NONE;
                 if let Some(slot) = arena.slot(number) {
                     slot.assign(0, 0);
                 }
@@ -96,10 +142,11 @@ impl Slots {
 
     /// Whether any message has one.
     pub fn are_used(&self) -> bool {
-        self.messages.iter().any(|(_, bytes)| *bytes > 0)
+        self.messages.iter().any(|message| message.bytes > 0)
     }
 
-    /// Shows a message that the calling thread is sending; the slot is the caller's to hide when that send ends.
+    /// Shows a message that the calling thread is sending, the program's `sends`-th send; the slot is the caller's to hide when
+    /// that ends.
     ///
     /// # Safety
     /// The message is readable.
@@ -108,8 +155,11 @@ impl Slots {
         arena: &'static Arena,
         start: usize,
         bytes: usize,
+        sends: u32,
     ) -> Option<&'static Slot> {
-        let slot = arena.slot(self.find(start, bytes)?)?;
+        let number = self.find(start, bytes)?;
+        let slot = arena.slot(number)?;
+        self.messages.get_mut(number)?.latest = sends;
         self.shown += 1;
         let life = match helping::answers() {
             true => self.life(arena),
@@ -141,7 +191,8 @@ impl Slots {
         let mut place = place(start, bytes);
         loop {
             let number = usize::from(*self.table.get(place)?).checked_sub(1)?;
-            if self.messages.get(number) == Some(&(start, bytes)) {
+            let message = self.messages.get(number)?;
+            if (message.start, message.bytes) == (start, bytes) {
                 return Some(number);
             }
             place = (place + 1) % PLACES;
@@ -150,9 +201,9 @@ impl Slots {
 
     fn arrange(&mut self) {
         self.table = [0; PLACES];
-        for (number, (start, bytes)) in self.messages.iter().enumerate() {
-            if *bytes > 0 {
-                let mut place = place(*start, *bytes);
+        for (number, message) in self.messages.iter().enumerate() {
+            if message.bytes > 0 {
+                let mut place = place(message.start, message.bytes);
                 while self.table[place] != 0 {
                     place = (place + 1) % PLACES;
                 }

@@ -1,0 +1,114 @@
+//! What peers want of the owner's messages (see `arena::Words::ask`), until a send meets it or too many did not.
+
+use super::arena::{Wish, Words};
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Requests that wait for a send of their range.
+const MOST: usize = 2048;
+/// Sends after which a request that none of them met is dropped: its range may belong to a collective operation, or be gone.
+const CHANCES: u32 = 4096;
+/// The same for slots, which may never be of use: the messages may be sent by nonblocking calls alone.
+const CHANCES_OF_SLOTS: u32 = 1024;
+
+/// The requests that wait.
+pub struct Wanted(Vec<Request>);
+
+struct Request {
+    start: usize,
+    end: usize,
+    wish: Wish,
+    chances: u32,
+}
+
+/// What a send can meet.
+#[derive(Debug, Clone, Copy)]
+pub struct Message {
+    /// Address of its first byte.
+    pub start: usize,
+    /// Address behind its last byte.
+    pub end: usize,
+    /// Whether all bytes between are the message's.
+    pub is_contiguous: bool,
+    /// Whether the send is over when its call returns.
+    pub is_blocking: bool,
+}
+
+impl Message {
+    /// Whether a slot may show it.
+    pub fn can_be_shown(self) -> bool {
+        self.is_contiguous && self.is_blocking
+    }
+}
+
+/// What a send does meet.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Met {
+    /// Ranges of it, from start to end, that are to be promoted.
+    pub ranges: Vec<(usize, usize)>,
+    /// Whether it is to have a slot.
+    pub slot: bool,
+}
+
+impl Wanted {
+    /// Nothing is wanted.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Whether nothing is.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes the requests since number `seen`; returns how many there were by now, and whether some of them are lost,
+    /// because there were too many.
+    pub fn collect(&mut self, words: &Words, seen: u64) -> (u64, bool) {
+        let asked = words.asked.load(Relaxed);
+        let oldest = Words::oldest(asked, seen);
+        for number in oldest..asked {
+            if let Some((start, bytes, wish)) = words.take(number) {
+                self.add(start, start.saturating_add(bytes), wish);
+            }
+        }
+        (asked, oldest > seen)
+    }
+
+    fn add(&mut self, start: usize, end: usize, wish: Wish) {
+        self.0
+            .retain(|other| (other.start, other.end, other.wish) != (start, end, wish));
+        if self.0.len() == MOST {
+            self.0.remove(0);
+        }
+        self.0.push(Request {
+            start,
+            end,
+            wish,
+            chances: match wish {
+                Wish::Promotion => CHANCES,
+                Wish::Slot => CHANCES_OF_SLOTS,
+            },
+        });
+    }
+
+    /// Takes what a send of the message meets. Everything else has one chance less.
+    pub fn met_by(&mut self, message: Message) -> Met {
+        let mut met = Met::default();
+        self.0.retain_mut(|request| {
+            request.chances -= 1;
+            let is_met = match request.wish {
+                Wish::Promotion => request.start >= message.start && request.end <= message.end,
+                Wish::Slot => {
+                    message.can_be_shown()
+                        && (request.start, request.end) == (message.start, message.end)
+                }
+            };
+            match request.wish {
+                _ if !is_met => {}
+                Wish::Promotion => met.ranges.push((request.start, request.end)),
+                Wish::Slot => met.slot = true,
+            }
+            !is_met && request.chances > 0
+        });
+        met
+    }
+}

@@ -1,0 +1,245 @@
+//! Which message has which slot: there are few, so those of messages that are no longer sent go to others, and none while its message
+//! is shown.
+
+mod slots;
+
+#[path = "../src/preload/src/direct/slots.rs"]
+mod owner;
+
+use arena::Arena;
+use owner::{MOST, Slots, offset};
+use slot::Slot;
+use slots::{BOTH, PAGE, alive, map, slot};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+
+// Where the modules under test look for them.
+use slots::{clock, copies};
+
+/// What the module under test finds beside it.
+mod arena {
+    use super::*;
+
+    pub const FIRST: u64 = 2 << 20;
+
+    #[derive(Default)]
+    pub struct Words {
+        pub slots: AtomicU64,
+        pub lives: Vec<alive::Life>,
+    }
+
+    /// The part of the file that slots lie in.
+    pub struct Arena {
+        descriptor: i32,
+        start: usize,
+        words: Words,
+    }
+
+    impl Arena {
+        pub fn new() -> &'static Self {
+            // SAFETY: memfd_create(2) with a terminated name, ftruncate(2) of what it has made, a new mapping of it.
+            let (descriptor, start) = unsafe {
+                let descriptor = libc::memfd_create(c"slots".as_ptr(), libc::MFD_CLOEXEC);
+                assert_eq!(libc::ftruncate(descriptor, FIRST as i64), 0);
+                let from = (descriptor, 0);
+                (
+                    descriptor,
+                    map(0, FIRST as usize, BOTH, libc::MAP_SHARED, from),
+                )
+            };
+            Box::leak(Box::new(Self {
+                descriptor,
+                start,
+                words: Words::default(),
+            }))
+        }
+
+        pub fn words(&self) -> &Words {
+            &self.words
+        }
+
+        pub fn slot(&self, number: usize) -> Option<&'static Slot> {
+            let place = (self.start + offset(number)) as *const Slot;
+            // SAFETY: inside the mapping, which stays; any content is valid.
+            (number < MOST).then(|| unsafe { &*place })
+        }
+
+        pub fn descriptor(&self) -> Option<i32> {
+            Some(self.descriptor)
+        }
+    }
+}
+
+/// The library's progress functions do not come by.
+mod helping {
+    pub fn answers() -> bool {
+        false
+    }
+
+    pub fn ask(_: &'static super::Slot) {}
+}
+
+mod tls {
+    pub fn thread() -> *const u8 {
+        core::ptr::null()
+    }
+}
+
+/// Bytes of a message, which begins 16 bytes after a page's start.
+const BYTES: usize = 3 * PAGE;
+/// More sends than a slot lies idle.
+const LONG: u32 = 2000;
+
+/// The owner of as many messages as there are slots, and of some more.
+struct Owner {
+    arena: &'static Arena,
+    slots: Slots,
+    start: usize,
+    sends: u32,
+}
+
+impl Owner {
+    /// As many messages as there are slots have one. It counts its sends from `sends` on.
+    fn new(sends: u32) -> Self {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: new memory.
+        let start = unsafe { map(0, 2 * MOST * 4 * PAGE, BOTH, flags, (-1, 0)) };
+        let mut owner = Self {
+            arena: Arena::new(),
+            slots: Slots::new(),
+            start,
+            sends,
+        };
+        for number in 0..MOST {
+            assert!(owner.add(number));
+            assert_eq!(owner.arena.words().slots.load(SeqCst), number as u64 + 1);
+        }
+        assert!((0..MOST).all(|number| owner.has(number)));
+        owner
+    }
+
+    fn message(&self, number: usize) -> usize {
+        self.start + number * 4 * PAGE + 16
+    }
+
+    fn add(&mut self, number: usize) -> bool {
+        let start = self.message(number);
+        self.slots.add(self.arena, start, BYTES, self.sends)
+    }
+
+    /// Whether some slot is that message's.
+    fn has(&self, number: usize) -> bool {
+        let start = self.message(number);
+        (0..MOST).any(|slot| self.arena.slot(slot).unwrap().is_of(start, BYTES))
+    }
+
+    /// The next send is that message's.
+    fn show(&mut self, number: usize) -> Option<&'static Slot> {
+        self.sends = self.sends.wrapping_add(1);
+        let start = self.message(number);
+        // SAFETY: mapped memory.
+        unsafe { self.slots.show(self.arena, start, BYTES, self.sends) }
+    }
+
+    fn send(&mut self, number: usize) -> bool {
+        self.show(number).map(Slot::hide).is_some()
+    }
+
+    /// Sends of messages that have no slots.
+    fn send_others(&mut self) {
+        self.sends = self.sends.wrapping_add(LONG);
+    }
+}
+
+#[test]
+fn what_is_sent_keeps_its_slot() {
+    let mut owner = Owner::new(0);
+    assert!(!owner.add(MOST));
+    for round in 0..50 {
+        for number in 0..MOST {
+            assert!(owner.send(number));
+        }
+        assert!(!owner.add(MOST + round));
+    }
+    assert!(!owner.add(7), "it has one");
+    assert!((0..MOST).all(|number| owner.has(number)));
+}
+
+/// The count of sends may begin again from 0.
+#[test]
+fn what_is_idle_gives_its_slot_up() {
+    for sends in [0, u32::MAX - LONG / 2] {
+        let mut owner = Owner::new(sends);
+        let order = (0..MOST).map(|place| place * 100 % MOST);
+        for number in order.clone() {
+            owner.send(number);
+        }
+        owner.send_others();
+        assert!(owner.send(11), "in use again");
+        for (place, number) in order.filter(|number| *number != 11).enumerate() {
+            assert!(owner.has(number));
+            assert!(owner.add(MOST + place));
+            assert!(owner.has(MOST + place) && !owner.has(number));
+            assert!(!owner.send(number) && owner.send(MOST + place));
+        }
+        assert!(owner.has(11));
+        assert!(!owner.add(0), "all are in use");
+    }
+}
+
+#[test]
+fn what_is_shown_keeps_its_slot() {
+    let mut owner = Owner::new(0);
+    let shown = [0, 100, MOST - 1].map(|number| (number, owner.show(number).unwrap()));
+    owner.send_others();
+    for number in 0..MOST - shown.len() {
+        assert!(owner.add(MOST + number));
+    }
+    owner.send_others();
+    for (number, slot) in shown {
+        assert!(slot.is_shown() && slot.is_of(owner.message(number), BYTES));
+        slot.hide();
+    }
+}
+
+#[test]
+fn what_is_gone_makes_room() {
+    let mut owner = Owner::new(0);
+    let first = owner.message(0);
+    owner.slots.retain(owner.arena, |start, _| start != first);
+    assert!(!owner.has(0) && !owner.send(0));
+    assert!(owner.add(MOST) && !owner.add(MOST + 1));
+    assert!(owner.slots.are_used());
+    owner.slots.retain(owner.arena, |_, _| false);
+    assert!(!owner.slots.are_used() && !owner.has(MOST));
+}
+
+/// A thread that sends while others do may count less than they.
+#[test]
+fn who_counts_backwards_takes_nothing_away() {
+    let mut owner = Owner::new(LONG);
+    owner.sends = 1;
+    assert!(!owner.add(MOST));
+}
+
+/// A reader that knows where a message's slot was finds nothing of another message there.
+#[test]
+fn nothing_is_taken_for_another_message() {
+    let mut owner = Owner::new(0);
+    owner.send_others();
+    let before = owner.message(0);
+    let slot = (0..MOST)
+        .map(|number| owner.arena.slot(number).unwrap())
+        .find(|slot| slot.is_of(before, BYTES))
+        .unwrap();
+    for number in (1..MOST).chain([MOST]) {
+        assert!(owner.send(number) || owner.add(number));
+    }
+    let shown = owner.show(MOST).unwrap();
+    assert!(std::ptr::eq(shown, slot));
+    let mut target = vec![0x5a; BYTES];
+    // SAFETY: a slot of its own, room for the message.
+    let mut read = |start| unsafe { slot.read(target.as_mut_ptr(), start, BYTES) };
+    assert!(!read(before) && read(owner.message(MOST)));
+    assert_eq!(target[0], 0);
+}
