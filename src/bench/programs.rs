@@ -36,6 +36,12 @@ pub static UNCOPIED: Program = Program {
     files: &[("uncopied.c", include_str!("programs/uncopied.c"))],
 };
 
+/// A library to be preloaded, with which memcpy copies; see its head.
+pub static PLAIN: Program = Program {
+    name: "plain",
+    files: &[("plain.c", include_str!("programs/plain.c"))],
+};
+
 /// Messages between two processes; prints a line of JSON for each size.
 pub static BANDWIDTH: Program = Program {
     name: "bandwidth",

@@ -1,17 +1,20 @@
-//! The libraries' default settings, where the kernel copies long messages: without copytune, and with what it selected.
+//! The libraries' default settings, where the kernel copies long messages: without copytune, with a plain copy in place
+//! of the kernel's, and with what copytune selected.
 
 use super::{Bench, Plan, Request, SIZES, Times};
 use crate::bench::compare::{middle, order, speed};
 use crate::bench::pingpong::sizes;
 use crate::bench::table::Table;
 use crate::bench::targets::{self, Target};
-use crate::bench::{Figure, Findings};
+use crate::bench::{Figure, Findings, programs};
 use crate::report::units;
 use crate::stats::Interval;
 
 const QUICK_SIZES: [u64; 4] = [8 << 10, 64 << 10, 512 << 10, 4 << 20];
 
-const ARMS: [&str; 2] = ["without", "tuned"];
+pub const ARMS: [&str; 3] = ["without", "plain copy", "tuned"];
+/// The place of the second: no message arrives in it, but the time that the library and one plain copy take.
+const PLAIN: usize = 1;
 
 /// How much is run.
 pub fn plan(request: &Request, quick: bool) -> Plan {
@@ -21,6 +24,7 @@ pub fn plan(request: &Request, quick: bool) -> Plan {
 /// Tunes, then compares in rounds; a run has all sizes.
 pub fn measure(bench: &mut Bench, plan: &Plan) -> Result<Times, String> {
     const ITERATIONS: u64 = 300;
+    let plain = programs::build_preloaded(&bench.setting.cache, bench.library, &programs::PLAIN)?;
     bench.tune(plan)?;
     let mut times = Times::new(&plan.sizes, &ARMS);
     let state = bench.state();
@@ -32,6 +36,7 @@ pub fn measure(bench: &mut Bench, plan: &Plan) -> Result<Times, String> {
                 .job(bench.library, bench.program, &plan.sizes, ITERATIONS);
             let job = match arm {
                 0 => job,
+                PLAIN => job.env("LD_PRELOAD", &plain),
                 _ => job
                     .shim(&bench.setting.shim, &state)
                     .env("COPYTUNE_MODE", "replay"),
@@ -62,13 +67,15 @@ pub fn report(findings: &mut Findings, bench: &Bench, times: &Times) -> Result<(
     let nothing = || "the program bandwidth measured no time".to_owned();
     let mut table = Table::new(
         format!(
-            "{}: one-way time, µs, medians of {} runs",
+            "{}: one-way time, µs, medians of {} runs; plain copy: where memcpy from the receiver's own memory stands for the kernel's copy, the library's time and nothing else; at most: what that would be times as fast",
             bench.title(),
             without.times[0].len()
         ),
         &[
             "size",
             "without",
+            "plain copy",
+            "at most",
             "copytune",
             "times as fast",
             "95 % interval",
@@ -88,9 +95,13 @@ pub fn report(findings: &mut Findings, bench: &Bench, times: &Times) -> Result<(
     };
     for (place, &bytes) in times.sizes.iter().enumerate() {
         let faster = speed(&without.times[place], &tuned.times[place]).ok_or_else(nothing)?;
+        let plain = &times.arms[PLAIN].times[place];
+        let most = speed(&without.times[place], plain).ok_or_else(nothing)?;
         table.row([
             units::bytes(bytes),
             format!("{:.2}", middle(&without.times[place]) * 1e6),
+            format!("{:.2}", middle(plain) * 1e6),
+            format!("{:.2}", most.estimate),
             format!("{:.2}", middle(&tuned.times[place]) * 1e6),
             format!("{:.2}", faster.estimate),
             format!("{:.2} to {:.2}", faster.low, faster.high),
@@ -105,6 +116,18 @@ pub fn report(findings: &mut Findings, bench: &Bench, times: &Times) -> Result<(
     let faster =
         speed(&without.over_sizes(&places), &tuned.over_sizes(&places)).ok_or_else(nothing)?;
     figure(&targets::DIRECT_MEAN, key, faster);
+    let plain = &times.arms[PLAIN];
+    let most =
+        speed(&without.over_sizes(&places), &plain.over_sizes(&places)).ok_or_else(nothing)?;
+    table.row([
+        "mean".to_owned(),
+        String::new(),
+        String::new(),
+        format!("{:.2}", most.estimate),
+        String::new(),
+        format!("{:.2}", faster.estimate),
+        format!("{:.2} to {:.2}", faster.low, faster.high),
+    ]);
     findings.tables.push(table);
     Ok(())
 }

@@ -201,7 +201,7 @@ impl Plan {
     fn length(&self) -> f64 {
         let tuning = TUNING * self.tuning.0 as f64;
         match &self.choice {
-            None => tuning + 2.0 * self.rounds as f64,
+            None => tuning + kernel::ARMS.len() as f64 * self.rounds as f64,
             Some(choice) => {
                 let sizes = self.sizes.len() as f64;
                 tuning + choice.length() * sizes + 4.0 * sizes * self.rounds as f64
