@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::direct::{KERNELS, assert_clean, checksums, forced, read_directly};
+use common::direct::{KERNELS, checksums, read_directly, same};
 use common::job::Job;
 use common::{BOTH, Library, compile, private_dir};
 use copytune_core::state;
@@ -13,23 +13,17 @@ use copytune_core::state;
 fn exact(what: &str, job: impl Fn(Library) -> Job, least: u64) {
     for &library in BOTH {
         let job = job(library);
-        let bare = job.run();
-        bare.expect_success(&format!("{what} under {library:?}, without the shim"));
-        for variables in KERNELS {
-            let name = format!("{what} under {library:?} with {variables:?}");
-            let outcome = forced(&job, variables);
-            outcome.expect_success(&name);
-            assert_eq!(checksums(&bare).len(), 3, "{name}");
-            assert_eq!(checksums(&bare), checksums(&outcome), "{name}");
-            assert_clean(&outcome, &name);
-            let reads = read_directly(&outcome);
+        let what = format!("{what} under {library:?}");
+        same(&job, &what, &KERNELS, |name, variables, outcome| {
+            assert_eq!(checksums(outcome).len(), 3, "{name}");
+            let reads = read_directly(outcome);
             println!("{name}: {reads} messages read directly");
             assert!(
                 !variables.is_empty() || reads >= least,
                 "{name}: {reads}\n{}",
                 outcome.stderr
             );
-        }
+        });
     }
 }
 

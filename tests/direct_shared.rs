@@ -3,8 +3,10 @@
 
 mod common;
 
-use common::direct::{KERNELS, Variables, assert_clean, checksums, forced, job, read_directly};
-use common::job::{Job, Outcome};
+use common::direct::{
+    KERNELS, Variables, assert_caught, forced, helped, job, killed, read_directly, same, ways,
+};
+use common::job::Job;
 use common::{BOTH, Library, compile};
 use std::time::Duration;
 
@@ -16,90 +18,37 @@ const LATE: Variables = &[("COPYTUNE_TEST_LATE", "300")];
 /// Offers are tried out.
 const TRIED: Variables = &[("COPYTUNE_DIRECT", "auto"), ("COPYTUNE_ROUTINE", "sse2")];
 
-/// Bytes that senders copied, over all ranks.
-fn helped(outcome: &Outcome) -> u64 {
-    outcome
-        .remarks()
-        .iter()
-        .filter_map(|line| {
-            line.split_once(" of them copied by the senders")?
-                .0
-                .rsplit(' ')
-                .next()?
-                .parse::<u64>()
-                .ok()
-        })
-        .sum()
-}
-
 /// The program receives what it receives without the shim. Where the senders can help, they do.
 fn exact(way: &[&str], ranks: usize, helps: bool) {
     for &library in BOTH {
         let job = Job::ranks(library, ranks, compile::program(library, PROGRAM))
             .args(way)
             .limit(Duration::from_secs(240));
-        let bare = job.run();
-        bare.expect_success(&format!("{way:?} under {library:?}, without the shim"));
-        for variables in [KERNELS[0], KERNELS[1], LATE, TRIED] {
-            let name = format!("{way:?} under {library:?} with {variables:?}");
-            let outcome = forced(&job, variables);
-            outcome.expect_success(&name);
-            assert_eq!(checksums(&bare), checksums(&outcome), "{name}");
-            assert_clean(&outcome, &name);
+        let what = format!("{way:?} under {library:?}");
+        let all = [KERNELS[0], KERNELS[1], LATE, TRIED];
+        same(&job, &what, &all, |name, variables, outcome| {
             if variables.is_empty() {
-                assert!(read_directly(&outcome) > 0, "{name}");
+                assert!(read_directly(outcome) > 0, "{name}");
             }
             if variables == LATE {
-                let helped = helped(&outcome);
+                let helped = helped(outcome);
                 assert_eq!(helped > 0, helps, "{name}: {helped}\n{}", outcome.stderr);
             }
-        }
+        });
     }
 }
 
-#[test]
-fn kinds_of_sends() {
-    exact(&["kinds"], 2, true);
-}
-
-#[test]
-fn kinds_of_targets() {
-    exact(&["targets"], 2, true);
-}
-
-#[test]
-fn several_receivers_of_one_sender() {
-    exact(&["receivers"], 3, true);
-}
-
-#[test]
-fn several_threads() {
-    exact(&["threads"], 2, true);
-}
-
-#[test]
-fn a_sender_that_forks() {
-    exact(&["forked"], 2, true);
-}
-
-#[test]
-fn signals_at_any_moment() {
-    exact(&["signals"], 2, true);
-}
-
-#[test]
-fn a_sender_that_is_stopped() {
-    exact(&["stopped"], 2, true);
-}
-
-#[test]
-fn writing_is_refused_from_the_start() {
-    exact(&["refused", "0"], 2, false);
-}
-
-#[test]
-fn writing_is_refused_later() {
-    exact(&["refused", "8"], 2, true);
+ways! {
+    exact:
+    kinds_of_sends(&["kinds"], 2, true);
+    kinds_of_targets(&["targets"], 2, true);
+    several_receivers_of_one_sender(&["receivers"], 3, true);
+    several_threads(&["threads"], 2, true);
+    a_sender_that_forks(&["forked"], 2, true);
+    signals_at_any_moment(&["signals"], 2, true);
+    a_sender_that_is_stopped(&["stopped"], 2, true);
+    writing_is_refused_from_the_start(&["refused", "0"], 2, false);
+    writing_is_refused_later(&["refused", "8"], 2, true);
 }
 
 /// The tests above would see it if the receiver did not wait for what the sender has claimed.
@@ -108,33 +57,26 @@ fn a_late_chunk_is_caught() {
     for &library in BOTH {
         let variables = [("COPYTUNE_TEST_LATE", "300"), ("COPYTUNE_TEST_STALE", "1")];
         let outcome = forced(&job(library, PROGRAM, &["kinds"]), &variables);
-        assert!(
-            outcome.stderr.contains("is wrong"),
-            "{library:?}: {}\n{}",
-            outcome.status,
-            outcome.stderr
-        );
+        assert_caught(&outcome, &format!("{library:?}"));
     }
 }
 
 /// A sender that is killed with a chunk in its hands does not keep the receiver for ever.
 #[test]
 fn a_killed_sender() {
-    for &library in BOTH {
-        for microseconds in ["1000", "20300", "43000"] {
-            let name = format!("killed after {microseconds} µs under {library:?}");
-            let job = job(library, PROGRAM, &["killed", microseconds]).violent();
-            let outcome = forced(&job, &[("COPYTUNE_TEST_LATE", "3000")]);
-            assert!(!outcome.status.success(), "{name}");
-            assert!(!outcome.stderr.contains("is wrong"), "{name}");
-            assert_clean(&outcome, &name);
+    let late: Variables = &[("COPYTUNE_TEST_LATE", "3000")];
+    killed(
+        PROGRAM,
+        &["1000", "20300", "43000"],
+        late,
+        |name, library, outcome| {
             // Hydra asks nobody.
             if library == Library::OpenMpi {
                 let stderr = &outcome.stderr;
                 assert!(stderr.contains("asked to end"), "{name}:\n{stderr}");
             }
-        }
-    }
+        },
+    );
 }
 
 /// A handler that leaves a send by longjmp, while a chunk is in its hands: the receiver gets its message.

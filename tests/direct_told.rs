@@ -4,7 +4,9 @@
 mod common;
 
 use common::BOTH;
-use common::direct::{KERNELS, assert_clean, checksums, exact, forced, job, read_directly, told};
+use common::direct::{
+    KERNELS, assert_caught, exact, forced, hazards, job, killed, read_directly, same, told, ways,
+};
 
 const PROGRAM: &str = "direct_told.c";
 
@@ -21,15 +23,9 @@ enum Told {
 fn checked(way: &str, expected: Told) {
     for &library in BOTH {
         let job = job(library, PROGRAM, &[way]);
-        let bare = job.run();
-        bare.expect_success(&format!("{way} under {library:?}, without the shim"));
-        for variables in KERNELS {
-            let name = format!("{way} under {library:?} with {variables:?}");
-            let outcome = forced(&job, variables);
-            outcome.expect_success(&name);
-            assert_eq!(checksums(&bare), checksums(&outcome), "{name}");
-            assert_clean(&outcome, &name);
-            let (reads, told) = (read_directly(&outcome), told(&outcome));
+        let what = format!("{way} under {library:?}");
+        same(&job, &what, &KERNELS, |name, variables, outcome| {
+            let (reads, told) = (read_directly(outcome), told(outcome));
             let expected = match variables {
                 [] => expected,
                 _ => Told::None,
@@ -40,59 +36,34 @@ fn checked(way: &str, expected: Told) {
                 Told::None => told == 0,
             };
             assert!(fits, "{name}: {told} of {reads}\n{}", outcome.stderr);
-        }
+        });
     }
 }
 
-macro_rules! ways {
-    ($($name:ident $way:literal $told:ident;)*) => {
-        $(#[test]
-        fn $name() {
-            checked($way, Told::$told);
-        })*
-    };
-}
-
 ways! {
-    standard_sends "send" Most;
-    synchronous_sends "ssend" Most;
-    ready_sends "rsend" Most;
-    sends_that_receive_too "sendrecv" Most;
-    buffered_sends "bsend" None;
-    sends_that_are_overwritten "replace" None;
-    nonblocking_sends "isend" None;
-    buffers_that_change_places "exchanged" Some;
-    other_memory_in_between "alternating" Some;
-    memory_that_is_given_back "given_back" Some;
-    parts_of_a_promoted_buffer "parts" Most;
-    more_messages_than_slots "numerous" Most;
-    two_threads_and_a_third "threads" Some;
-    more_threads_than_lives "crowd" Some;
+    checked:
+    standard_sends("send", Told::Most);
+    synchronous_sends("ssend", Told::Most);
+    ready_sends("rsend", Told::Most);
+    sends_that_receive_too("sendrecv", Told::Most);
+    buffered_sends("bsend", Told::None);
+    sends_that_are_overwritten("replace", Told::None);
+    nonblocking_sends("isend", Told::None);
+    buffers_that_change_places("exchanged", Told::Some);
+    other_memory_in_between("alternating", Told::Some);
+    memory_that_is_given_back("given_back", Told::Some);
+    parts_of_a_promoted_buffer("parts", Told::Most);
+    more_messages_than_slots("numerous", Told::Most);
+    two_threads_and_a_third("threads", Told::Some);
+    more_threads_than_lives("crowd", Told::Some);
 }
 
-macro_rules! hazards {
-    ($($name:ident $way:literal;)*) => {
-        $(#[test]
-        fn $name() {
-            exact("direct_hazards_short.c", &[$way], 1);
-        })*
-    };
+/// The ways of tests/direct_hazards.rs, whose messages are too long to be told of.
+fn hazard(way: &str) {
+    exact("direct_hazards_short.c", &[way], 1);
 }
 
-// The ways of tests/direct_hazards.rs, whose messages are too long to be told of.
-hazards! {
-    kinds_of_sends "kinds";
-    unmapped_and_mapped_again "unmapped";
-    freed_and_allocated_again "freed";
-    remapped "remapped";
-    protected "protected";
-    discarded "discarded";
-    covered_by_a_file "covered";
-    moved_end_of_the_data_segment "break";
-    children "forked";
-    children_at_any_moment "spawned";
-    watched_by_another_thread "watched";
-}
+hazards!(hazard);
 
 /// The tests above would see it if a place were believed that the sender has not told.
 #[test]
@@ -100,28 +71,15 @@ fn a_stale_place_is_caught() {
     for &library in BOTH {
         let job = job(library, PROGRAM, &["exchanged"]);
         let outcome = forced(&job, &[("COPYTUNE_TEST_STALE", "1")]);
-        assert!(
-            outcome.stderr.contains("is wrong"),
-            "{library:?}: {}\n{}",
-            outcome.status,
-            outcome.stderr
-        );
+        assert_caught(&outcome, &format!("{library:?}"));
     }
 }
 
 /// A sender that is killed while it shows a message: the job ends, by an error or by the launcher.
 #[test]
 fn a_sender_that_is_killed() {
-    for &library in BOTH {
-        for microseconds in ["0", "50", "20000"] {
-            let name = format!("killed after {microseconds} µs under {library:?}");
-            let job = job(library, PROGRAM, &["killed", microseconds]).violent();
-            let outcome = forced(&job, &[]);
-            assert!(!outcome.status.success(), "{name}");
-            let stderr = &outcome.stderr;
-            assert!(!stderr.contains("is wrong"), "{name}:\n{stderr}");
-            assert!(!stderr.contains("failed: "), "{name}:\n{stderr}");
-            assert_clean(&outcome, &name);
-        }
-    }
+    killed(PROGRAM, &["0", "50", "20000"], &[], |name, _, outcome| {
+        let stderr = &outcome.stderr;
+        assert!(!stderr.contains("failed: "), "{name}:\n{stderr}");
+    });
 }

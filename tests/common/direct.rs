@@ -31,35 +31,31 @@ pub fn forced(job: &Job, variables: Variables) -> Outcome {
     job.run()
 }
 
-/// Messages that were read directly, over all ranks.
-pub fn read_directly(outcome: &Outcome) -> u64 {
+/// The number that stands before these words in what the shim says, over all ranks.
+fn number_before(outcome: &Outcome, words: &str) -> u64 {
     outcome
         .remarks()
         .iter()
         .filter_map(|line| {
-            line.strip_prefix("copytune: ")?
-                .split_once(" messages read directly")?
-                .0
-                .parse::<u64>()
-                .ok()
+            let (before, _) = line.split_once(words)?;
+            before.rsplit(' ').next()?.parse::<u64>().ok()
         })
         .sum()
 }
 
+/// Messages that were read directly.
+pub fn read_directly(outcome: &Outcome) -> u64 {
+    number_before(outcome, " messages read directly")
+}
+
 /// Of those, the messages whose senders told where they lie.
 pub fn told(outcome: &Outcome) -> u64 {
-    outcome
-        .remarks()
-        .iter()
-        .filter_map(|line| {
-            line.split_once(" messages read directly, of ")?
-                .1
-                .split_once(" the senders told")?
-                .0
-                .parse::<u64>()
-                .ok()
-        })
-        .sum()
+    number_before(outcome, " the senders told")
+}
+
+/// Bytes that senders copied.
+pub fn helped(outcome: &Outcome) -> u64 {
+    number_before(outcome, " of them copied by the senders")
 }
 
 /// The checksums that the ranks have printed. (UCX says what it has to say on stdout, too.)
@@ -88,36 +84,111 @@ pub fn assert_clean(outcome: &Outcome, name: &str) {
     }
 }
 
-/// Under both libraries and on both kinds of kernel, the program receives what it receives without the shim, and at
-/// least `least` messages are read directly where the kernel can be asked. Where the program itself says
-/// "skipped: REASON", that is printed and nothing is asserted about direct reads.
+/// The program has noticed that what it was promised is not so (tests/programs/check.h): tests like this one see such faults.
+pub fn assert_caught(outcome: &Outcome, name: &str) {
+    /// A condition that does not hold, or a wrong byte.
+    const FOUND_WRONG: [Option<i32>; 2] = [Some(70), Some(71)];
+    assert!(
+        FOUND_WRONG.contains(&outcome.status.code()) || outcome.stderr.contains("is wrong"),
+        "{name}: {}\n{}",
+        outcome.status,
+        outcome.stderr
+    );
+}
+
+/// Under each of these variables the program receives what it receives without the shim, and leaves nothing behind. `check` looks
+/// at each of these runs by its name.
+pub fn same(
+    job: &Job,
+    what: &str,
+    variables: &[Variables],
+    check: impl Fn(&str, Variables, &Outcome),
+) {
+    let bare = job.run();
+    bare.expect_success(&format!("{what}, without the shim"));
+    for &variables in variables {
+        let name = format!("{what} with {variables:?}");
+        let outcome = forced(job, variables);
+        outcome.expect_success(&name);
+        assert_eq!(checksums(&bare), checksums(&outcome), "{name}");
+        assert_clean(&outcome, &name);
+        check(&name, variables, &outcome);
+    }
+}
+
+/// The same under both libraries and on both kinds of kernel, and at least `least` messages are read directly where the
+/// kernel can be asked. Where the program itself says "skipped: REASON", that is printed and nothing is asserted about direct reads.
 pub fn exact(program: &str, arguments: &[&str], least: u64) {
     for &library in BOTH {
         let job = job(library, program, arguments);
-        let bare = job.run();
-        bare.expect_success(&format!(
-            "{arguments:?} under {library:?}, without the shim"
-        ));
-        for variables in KERNELS {
-            let name = format!("{arguments:?} under {library:?} with {variables:?}");
-            let outcome = forced(&job, variables);
-            outcome.expect_success(&name);
-            assert_eq!(checksums(&bare), checksums(&outcome), "{name}");
-            assert_clean(&outcome, &name);
-            let skipped = outcome
-                .stderr
-                .lines()
-                .find(|line| line.starts_with("skipped: "));
-            if let Some(reason) = skipped {
+        let what = format!("{arguments:?} under {library:?}");
+        same(&job, &what, &KERNELS, |name, variables, outcome| {
+            let mut lines = outcome.stderr.lines();
+            if let Some(reason) = lines.find(|line| line.starts_with("skipped: ")) {
                 println!("{name}: {reason}");
             } else if variables.is_empty() {
-                let reads = read_directly(&outcome);
+                let reads = read_directly(outcome);
                 assert!(
                     reads >= least,
                     "{name}: {reads} messages read directly, not {least}:\n{}",
                     outcome.stderr
                 );
             }
+        });
+    }
+}
+
+/// A rank of the program's way "killed" is killed, after each of these numbers of microseconds, under both libraries: it takes nothing
+/// with it but the job, and leaves nothing behind. `check` looks at each of these runs by its name.
+pub fn killed(
+    program: &str,
+    moments: &[&str],
+    variables: Variables,
+    check: impl Fn(&str, Library, &Outcome),
+) {
+    for &library in BOTH {
+        for moment in moments {
+            let name = format!("killed after {moment} µs under {library:?} with {variables:?}");
+            let job = job(library, program, &["killed", moment]).violent();
+            let outcome = forced(&job, variables);
+            assert!(!outcome.status.success(), "{name}");
+            let stderr = &outcome.stderr;
+            assert!(!stderr.contains("is wrong"), "{name}:\n{stderr}");
+            assert_clean(&outcome, &name);
+            check(&name, library, &outcome);
         }
     }
 }
+
+/// A test for each way through a program: `ways! { run: name(arguments); ... }`.
+macro_rules! ways {
+    ($run:ident: $($name:ident($($argument:expr),*);)*) => {
+        $(#[test]
+        fn $name() {
+            $run($($argument),*);
+        })*
+    };
+}
+
+/// A test for each way of tests/programs/direct_hazards.c that does not hang on the length of its messages.
+macro_rules! hazards {
+    ($run:ident) => {
+        $crate::common::direct::ways! {
+            $run:
+            kinds_of_sends("kinds");
+            unmapped_and_mapped_again("unmapped");
+            freed_and_allocated_again("freed");
+            remapped("remapped");
+            protected("protected");
+            discarded("discarded");
+            covered_by_a_file("covered");
+            moved_end_of_the_data_segment("break");
+            children("forked");
+            children_at_any_moment("spawned");
+            watched_by_another_thread("watched");
+        }
+    };
+}
+
+#[allow(unused_imports)]
+pub(crate) use {hazards, ways};

@@ -2,7 +2,7 @@
 //! tests/programs, runs with a time limit, and the comparison of runs with and without the shim.
 
 // Every test file compiles this module for itself and uses its own part of it.
-#![allow(dead_code)]
+#![allow(dead_code, unused_macros)]
 
 pub mod bench;
 pub mod browser;
