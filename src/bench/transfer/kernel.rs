@@ -16,6 +16,11 @@ pub const ARMS: [&str; 3] = ["without", "plain copy", "tuned"];
 /// The place of the second: no message arrives in it, but the time that the library and one plain copy take.
 const PLAIN: usize = 1;
 
+/// Messages of each size in a run. The receiver of messages in one direction sends the times of all of them back, 8 bytes
+/// each: as a message that is too short to be replaced in the second way.
+const ITERATIONS: u64 = 300;
+const _: () = assert!(ITERATIONS * 8 < 8 << 10);
+
 /// How much is run.
 pub fn plan(request: &Request, quick: bool) -> Plan {
     Plan::new(request, quick, &SIZES[1..], &QUICK_SIZES)
@@ -23,7 +28,6 @@ pub fn plan(request: &Request, quick: bool) -> Plan {
 
 /// Tunes, then compares in rounds; a run has all sizes.
 pub fn measure(bench: &mut Bench, plan: &Plan) -> Result<Times, String> {
-    const ITERATIONS: u64 = 300;
     let plain = programs::build_preloaded(&bench.setting.cache, bench.library, &programs::PLAIN)?;
     bench.tune(plan)?;
     let mut times = Times::new(&plan.sizes, &ARMS);
