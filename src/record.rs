@@ -1,7 +1,7 @@
 //! Between an engine and the state on disk: what was learnt as plain data, and back.
 
 use crate::engine::{Engine, Interval, Knowledge, Known, Stage};
-use crate::flow::{IntervalId, NodeId};
+use crate::flow::{Class, NodeId};
 use crate::routines::{self, DEFAULT};
 use crate::site::{self, Signature};
 use crate::state::RankState;
@@ -134,32 +134,44 @@ impl Record {
             .zip(signatures)
             .map(|(node, signature)| met(node).then(|| self.site(engine, node, signature)))
             .collect();
+        for kept in engine.kept() {
+            self.add_interval(engine, &kept.nodes, &kept.classes, &kept.interval, &sites);
+        }
         for &id in tracker.live() {
-            let nodes: Option<Vec<u32>> = engine
-                .tracker()
-                .nodes(id)
-                .iter()
-                .map(|&node| *sites.get(node as usize)?)
-                .collect();
-            if let (Some(nodes), Some(interval)) = (nodes, engine.interval(id)) {
-                let recorded = self.interval(engine, id, interval, nodes, &sites);
-                // Another thread may have been through the same interval: the one that knows more speaks.
-                match self.intervals.get(&engine.identity(id)) {
-                    Some(&place) => {
-                        let other = &mut self.state.intervals[place];
-                        let executions = other.executions + recorded.executions;
-                        if recorded.evidence > other.evidence {
-                            *other = recorded;
-                        }
-                        other.executions = executions;
-                    }
-                    None => {
-                        self.intervals
-                            .insert(engine.identity(id), self.state.intervals.len());
-                        self.state.intervals.push(recorded);
-                    }
-                }
+            if let Some(interval) = engine.interval(id) {
+                let (nodes, classes) = (engine.members(id), tracker.classes(id));
+                self.add_interval(engine, &nodes, classes, interval, &sites);
             }
+        }
+    }
+
+    /// Adds an interval of `members`, if all of them have been met.
+    fn add_interval(
+        &mut self,
+        engine: &Engine,
+        members: &[NodeId],
+        classes: &[Class],
+        interval: &Interval,
+        sites: &[Option<u32>],
+    ) {
+        let nodes = members.iter().map(|&node| *sites.get(node as usize)?);
+        let Some(nodes) = nodes.collect::<Option<Vec<u32>>>() else {
+            return;
+        };
+        let recorded = self.interval(engine, members, classes, interval, nodes, sites);
+        let next = self.state.intervals.len();
+        let identity = engine.identity_of(members);
+        let place = *self.intervals.entry(identity).or_insert(next);
+        // Another thread may have been through the same interval: the one that knows more speaks.
+        match self.state.intervals.get_mut(place) {
+            Some(other) => {
+                let executions = other.executions + recorded.executions;
+                if recorded.evidence > other.evidence {
+                    *other = recorded;
+                }
+                other.executions = executions;
+            }
+            None => self.state.intervals.push(recorded),
         }
     }
 
@@ -219,16 +231,15 @@ impl Record {
     fn interval(
         &self,
         engine: &Engine,
-        id: IntervalId,
+        members: &[NodeId],
+        classes: &[Class],
         interval: &Interval,
         nodes: Vec<u32>,
         sites: &[Option<u32>],
     ) -> format::Interval {
-        let tracker = engine.tracker();
         let executions = interval.executions;
         let place = |node: NodeId| sites.get(node as usize).copied().flatten();
-        let stops = tracker
-            .classes(id)
+        let stops = classes
             .iter()
             .filter_map(|class| {
                 Some(Stop {
@@ -254,8 +265,7 @@ impl Record {
             ),
             None => (all, Measure::default()),
         };
-        let chosen = tracker
-            .nodes(id)
+        let chosen = members
             .iter()
             .map(|&node| {
                 let variable = interval.variables.iter().position(|v| v.node == node)?;
@@ -274,7 +284,7 @@ impl Record {
                 .variables
                 .iter()
                 .filter_map(|variable| {
-                    let node = tracker.nodes(id).iter().position(|&n| n == variable.node)?;
+                    let node = members.iter().position(|&n| n == variable.node)?;
                     Some(format::Variable {
                         node: node as u32,
                         choices: variable.choices.iter().map(|&c| routine_name(c)).collect(),
@@ -305,7 +315,7 @@ impl Record {
                 high: gain.high,
             }),
             chosen,
-            reason: reason(engine, id, interval),
+            reason: reason(engine, members, interval),
             variables,
             tuner: saved.and_then(|tuner| serde_json::to_value(tuner).ok()),
             history: history
@@ -375,7 +385,7 @@ fn history_of(history: &format::History) -> History {
 }
 
 /// Why an interval has no adopted selection, in a few words; empty where it has one.
-fn reason(engine: &Engine, id: IntervalId, interval: &Interval) -> String {
+fn reason(engine: &Engine, members: &[NodeId], interval: &Interval) -> String {
     let tuner = interval.tuner.as_ref();
     match interval.stage {
         Stage::Watching => "seen too few times yet".into(),
@@ -385,12 +395,7 @@ fn reason(engine: &Engine, id: IntervalId, interval: &Interval) -> String {
         Stage::Negligible => format!("copies are {:.1} % of its time", interval.share * 100.0),
         Stage::Unreachable => {
             let (mut kernel, mut all) = (0, 0);
-            for node in engine
-                .tracker()
-                .nodes(id)
-                .iter()
-                .filter_map(|&node| engine.node(node))
-            {
+            for node in members.iter().filter_map(|&node| engine.node(node)) {
                 kernel += node.kernel_bytes;
                 all += node.observed_bytes;
             }

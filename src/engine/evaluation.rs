@@ -1,13 +1,29 @@
 //! Executions that no tuner learns from at once: those of intervals that are only watched, and of new classes.
 
+use super::interval::Attendance;
 use super::{Engine, Fnv, IntervalId, OVERFLOW, Stage};
 
 impl Engine {
-    /// The interval's tuner has come to a new phase.
+    /// The interval's tuner may have come to a new phase, and other nodes than it was watched with may come by.
     #[cold]
-    pub(super) fn tell_phase(&mut self, id: IntervalId) {
-        self.new_phase = Some(id);
-        self.news = true;
+    pub(super) fn look_at(&mut self, id: IntervalId) {
+        let Some(interval) = self.intervals.get_mut(id as usize) else {
+            return;
+        };
+        if interval.take_new_phase() {
+            self.new_phase = Some(id);
+            self.news = true;
+        }
+        match interval.attendance(&self.nodes) {
+            Attendance::Usual => {}
+            Attendance::Others => self.watch_anew(id, true),
+            Attendance::Incomplete => {
+                // What the search before this one has led to stands.
+                let tuner = interval.tuner.as_ref();
+                let stands = tuner.is_some_and(|tuner| tuner.decision() != tuner.phase());
+                self.watch_anew(id, stands);
+            }
+        }
     }
 
     /// An execution of a class that is new, or with no tuner to learn from it.
@@ -22,7 +38,7 @@ impl Engine {
         if interval.stage != Stage::Tuning {
             self.evaluate_untuned(id, ticks);
         } else if interval.tune(class, ticks, &mut self.nodes) {
-            self.tell_phase(id);
+            self.look_at(id);
         }
     }
 
@@ -34,6 +50,8 @@ impl Engine {
         interval.watch(ticks, &self.nodes);
         if interval.watched() {
             self.decide(id);
+        } else if interval.is_to_look() {
+            self.look_at(id);
         }
     }
 

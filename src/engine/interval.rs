@@ -1,6 +1,9 @@
 //! One interval's way from its discovery to a decision.
 
 mod exploring;
+mod presence;
+
+pub(super) use presence::Attendance;
 
 use super::node::usable;
 use super::{Config, Node};
@@ -8,6 +11,7 @@ use crate::flow::{IntervalId, NodeId};
 use crate::routines::{CopyFn, Features, RoutineId};
 use crate::stats::Sums;
 use crate::tuner::{Phase, Settings, Tuner};
+use presence::Presence;
 
 /// Executions with the default that are watched before the variables are chosen: where do the copies run, and how
 /// much of the interval are they? The first is not counted (cold caches, first-touch page faults).
@@ -34,6 +38,8 @@ pub struct Variable {
     pub choices: Vec<RoutineId>,
     /// What each of them does to the node: its name there, and what makes the copies.
     uses: Vec<(RoutineId, Option<CopyFn>)>,
+    /// The node's calls when the tuner's present phase began.
+    calls: u64,
 }
 
 impl Variable {
@@ -43,6 +49,7 @@ impl Variable {
             node,
             uses: uses.collect(),
             choices,
+            calls: 0,
         }
     }
 
@@ -114,6 +121,7 @@ pub struct Interval {
     explores: bool,
     /// The variable that its first node is.
     entry: Option<u32>,
+    presence: Presence,
     id: IntervalId,
 }
 
@@ -134,6 +142,7 @@ impl Interval {
             seen: 0,
             explores: false,
             entry: None,
+            presence: Presence::default(),
         }
     }
 
@@ -143,7 +152,7 @@ impl Interval {
         self.id
     }
 
-    /// Goes on with an earlier run's tuner.
+    /// Goes on with a tuner of an earlier time or run.
     pub(super) fn resume(&mut self, variables: Vec<Variable>, tuner: Tuner) {
         self.take(variables, tuner);
         self.stage = Stage::Tuning;
@@ -157,17 +166,6 @@ impl Interval {
     /// Takes the nodes: observes them as the stage needs it, and sets their routines.
     pub(super) fn hold(&mut self, members: &[NodeId], nodes: &mut [Node]) {
         self.held = members.to_vec();
-        if self.stage == Stage::Watching {
-            // Every node is a variable to watch; which of them stay is decided later.
-            self.variables = members
-                .iter()
-                .map(|&node| Variable {
-                    node,
-                    choices: Vec::new(),
-                    uses: Vec::new(),
-                })
-                .collect();
-        }
         match self.stage {
             Stage::Watching | Stage::Profiled => {
                 for &member in members {
@@ -184,13 +182,6 @@ impl Interval {
                 self.apply(nodes);
             }
         }
-    }
-
-    pub(super) fn forget(&mut self) {
-        self.tuner = None;
-        self.explores = false;
-        self.variables = Vec::new();
-        self.classes = Vec::new();
     }
 
     /// An execution begins, if it is not to be timed; else nothing happens.
@@ -272,8 +263,8 @@ impl Interval {
     /// The latest execution was broken off: the time of its copies is part of no other.
     #[cold]
     fn forget_own(&self, nodes: &mut [Node]) {
-        for variable in &self.variables {
-            if let Some(node) = nodes.get_mut(variable.node as usize) {
+        for &node in &self.held {
+            if let Some(node) = nodes.get_mut(node as usize) {
                 node.own = 0;
             }
         }
@@ -286,10 +277,9 @@ impl Interval {
                 // The first is not counted.
                 return;
             }
-            let own: u64 = self
-                .variables
-                .iter()
-                .filter_map(|variable| nodes.get(variable.node as usize))
+            let held = self.held.iter();
+            let own: u64 = held
+                .filter_map(|&node| nodes.get(node as usize))
                 .map(|node| node.own)
                 .sum();
             self.share = self.share.max(own as f64 / ticks.max(1.0));
@@ -321,6 +311,11 @@ impl Interval {
         let phase = self.tuner.as_ref().map(Tuner::phase);
         self.explores = matches!(phase, Some(Phase::Baseline | Phase::Quench));
         self.entry = None;
+        for variable in &mut self.variables {
+            variable.calls = nodes
+                .get(variable.node as usize)
+                .map_or(0, |node| node.calls);
+        }
         for (place, &member) in members.iter().enumerate() {
             let Some(node) = nodes.get_mut(member as usize) else {
                 continue;
@@ -387,7 +382,7 @@ impl Interval {
         let messages = members.iter().any(|&member| {
             nodes
                 .get(member as usize)
-                .is_some_and(|node| node.info.tunable && node.info.bytes >= config.min_bytes)
+                .is_some_and(|node| node.could_be_tuned(config.min_bytes))
         });
         self.stage = match variables.is_empty() {
             true if messages => Stage::Unreachable,

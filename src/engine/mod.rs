@@ -5,6 +5,7 @@
 mod blind;
 mod evaluation;
 mod interval;
+mod kept;
 mod node;
 mod partition;
 mod recorded;
@@ -13,6 +14,8 @@ mod trial;
 
 use interval::Timing;
 pub use interval::{Interval, Stage, Variable};
+pub use kept::Kept;
+use kept::Shelf;
 pub use node::{Node, NodeInfo};
 use rest::{LEARNING, REPLAYING, Rest};
 use trial::Trial;
@@ -21,7 +24,7 @@ use crate::flow::{Advance, IntervalId, NodeId, OUTSIDE, OVERFLOW, Rare, Tracker,
 use crate::forcing::Forcing;
 use crate::recording::Recordings;
 use crate::routines::{self, DEFAULT, Features, Routine, RoutineId};
-use crate::site::{Fnv, identity_of_interval};
+use crate::site::Fnv;
 use crate::tuner::again::Choices;
 use crate::tuner::{Saved, Settings};
 use hashbrown::HashMap;
@@ -175,6 +178,7 @@ pub struct Engine {
     /// An interval whose tuner has come to a new phase.
     new_phase: Option<IntervalId>,
     knowledge: Knowledge,
+    kept: Shelf,
 }
 
 impl Engine {
@@ -204,6 +208,7 @@ impl Engine {
             notice: None,
             new_phase: None,
             knowledge,
+            kept: Shelf::default(),
         }
     }
 
@@ -376,7 +381,8 @@ impl Engine {
         for node in &mut self.nodes {
             node.calls += (node.calls as f64 * unseen).round() as u64;
         }
-        for interval in &mut self.intervals {
+        let kept = self.kept.0.iter_mut().map(|kept| &mut kept.interval);
+        for interval in self.intervals.iter_mut().chain(kept) {
             interval.executions += (interval.executions as f64 * unseen).round() as u64;
         }
     }
@@ -468,10 +474,19 @@ impl Engine {
         self.intervals.get(id as usize)
     }
 
-    /// A number that stands for the interval in every run: its nodes' identities.
+    /// The nodes of one of the tracker's intervals that what is learnt of it is learnt of, entry first.
+    pub fn members(&self, id: IntervalId) -> Vec<NodeId> {
+        let is_absent = |node| {
+            self.interval(id)
+                .is_some_and(|interval| interval.is_absent(node))
+        };
+        let nodes = self.tracker.nodes(id).iter().copied();
+        nodes.filter(|&node| !is_absent(node)).collect()
+    }
+
+    /// A number that stands for the interval in every run: its members' identities.
     pub fn identity(&self, id: IntervalId) -> u64 {
-        let nodes = self.tracker.nodes(id).iter();
-        identity_of_interval(nodes.map(|&node| self.node_identity(node)))
+        self.identity_of(&self.members(id))
     }
 
     fn node_identity(&self, node: NodeId) -> u64 {
@@ -489,7 +504,7 @@ impl Engine {
             Some(&class) if interval.stage == Stage::Tuning => {
                 if interval.tune(class, ticks, &mut self.nodes) {
                     let id = interval.id();
-                    self.tell_phase(id);
+                    self.look_at(id);
                 }
             }
             _ => self.evaluate_otherwise(id, class, ticks),

@@ -189,7 +189,17 @@ impl Node {
 
     /// Whether the kernel copies its messages, which may change.
     pub(super) fn may_become_reachable(&self) -> bool {
-        self.kernel_bytes > 0 && !self.reachable()
+        self.kernel_bytes > 0 && self.was_met() && !self.reachable()
+    }
+
+    /// Whether it has messages of a size that is tuned.
+    pub(super) fn could_be_tuned(&self, min_bytes: u64) -> bool {
+        self.info.tunable && self.info.bytes >= min_bytes
+    }
+
+    /// Whether it was called since the watch began, if it has messages.
+    pub(super) fn was_met(&self) -> bool {
+        self.observed_bytes > self.before.0
     }
 
     /// A watch begins.

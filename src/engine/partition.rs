@@ -1,7 +1,7 @@
 //! The engine's intervals: as the partition changes, what earlier runs know of them, and on which variables they settle.
 
 use super::{Config, Engine, Interval, Mode, Stage, Variable};
-use crate::flow::IntervalId;
+use crate::flow::{IntervalId, NodeId};
 use crate::routines::{self, DEFAULT};
 use crate::tuner::{Settings, Tuner};
 
@@ -23,39 +23,57 @@ impl Engine {
                 Mode::Replay => Stage::Replayed,
                 Mode::Tune | Mode::Forced | Mode::Record => Stage::Watching,
             };
-            let mut interval = Interval::new(id, stage);
-            let tunes = self.config.mode == Mode::Tune && !self.tracker.retired(id);
-            if let (true, Some((variables, tuner))) = (tunes, self.recall(id)) {
-                interval.resume(variables, tuner);
+            self.intervals.push(Interval::new(id, stage));
+            if !self.tracker.retired(id) {
+                self.resume(id);
+                self.hold(id);
             }
+        }
+    }
+
+    fn hold(&mut self, id: IntervalId) {
+        if let Some(interval) = self.intervals.get_mut(id as usize) {
             interval.hold(self.tracker.nodes(id), &mut self.nodes);
-            self.intervals.push(interval);
         }
     }
 
     pub(super) fn retire(&mut self, id: IntervalId) {
-        let Some(interval) = self.intervals.get_mut(id as usize) else {
+        let Some(interval) = self.interval(id) else {
             return;
         };
-        for node in std::mem::take(&mut interval.held) {
-            if let Some(node) = self.nodes.get_mut(node as usize) {
-                let remembered = self.knowledge.choices.get(&node.info.identity);
-                node.release();
-                node.choose(remembered.copied().unwrap_or(DEFAULT), self.config.features);
-            }
-        }
-        interval.forget();
+        let husk = Interval::new(id, interval.stage);
+        let classes = match self.tracker.retired(id) {
+            true => self.tracker.classes_before(id),
+            false => self.tracker.classes(id),
+        };
+        self.dissolve(id, husk, true, classes.to_vec());
     }
 
-    /// What an earlier run knows of this interval, in terms of this run's choices.
-    fn recall(&self, id: IntervalId) -> Option<(Vec<Variable>, Tuner)> {
-        let known = self.knowledge.intervals.get(&self.identity(id))?;
+    /// Other nodes come by than those that the interval was watched with, or it was learnt nothing of some of them. What its
+    /// tuner has learnt may yet mean something: then it is kept.
+    #[cold]
+    pub(super) fn watch_anew(&mut self, id: IntervalId, means: bool) {
+        let Some(interval) = self.interval(id) else {
+            return;
+        };
+        let mut new = Interval::new(id, Stage::Watching);
+        new.follow_on(interval);
+        self.dissolve(id, new, means, Vec::new());
+        self.hold(id);
+        self.rest.disturb();
+    }
+
+    /// What an earlier run knows of the interval of these nodes, in terms of this run's choices.
+    pub(super) fn recall(
+        &self,
+        members: &[NodeId],
+        settings: &Settings,
+    ) -> Option<(Vec<Variable>, Tuner)> {
+        let known = self.knowledge.intervals.get(&self.identity_of(members))?;
         let mut variables = Vec::new();
         let mut maps = Vec::new();
         for (identity, names) in &known.variables {
-            let node = *self
-                .tracker
-                .nodes(id)
+            let node = *members
                 .iter()
                 .find(|node| self.node_identity(**node) == *identity)?;
             let choices = self.config.choices(self.node(node)?.info.bytes);
@@ -77,14 +95,14 @@ impl Engine {
         }
         let counts = Config::counts(&variables);
         let tuner = known.tuner.clone().remap(&maps, &counts.all).ok()?;
-        let tuner = Tuner::restore(tuner, counts.choices(), &self.settings(id)).ok()?;
+        let tuner = Tuner::restore(tuner, counts.choices(), settings).ok()?;
         Some((variables, tuner))
     }
 
-    /// Settings of the tuner of an interval: a seed of its own.
-    fn settings(&self, id: IntervalId) -> Settings {
+    /// Settings of the tuner of the interval with this identity: a seed of its own.
+    pub(super) fn settings(&self, identity: u64) -> Settings {
         let mut settings = self.config.tuner.clone();
-        settings.seed ^= self.identity(id);
+        settings.seed ^= identity;
         settings
     }
 
@@ -94,13 +112,17 @@ impl Engine {
         if self.config.mode != Mode::Tune {
             return;
         }
-        let settings = self.settings(id);
         let Some(interval) = self.intervals.get_mut(id as usize) else {
             return;
         };
         if self.config.direct && interval.hopes(self.tracker.nodes(id), &mut self.nodes) {
             return;
         }
+        if interval.note_absent(&self.nodes, self.config.min_bytes) && self.resume(id) {
+            self.hold(id);
+            return;
+        }
+        let settings = self.settings(self.identity(id));
         let variables: Vec<Variable> = self
             .tracker
             .nodes(id)
@@ -108,13 +130,15 @@ impl Engine {
             .filter_map(|&node| {
                 let state = self.nodes.get(node as usize)?;
                 let choices = self.config.choices(state.info.bytes);
-                let wanted = state.info.tunable
-                    && state.info.bytes >= self.config.min_bytes
+                let wanted = state.could_be_tuned(self.config.min_bytes)
                     && state.reachable()
                     && choices.len() > 1;
                 wanted.then(|| Variable::new(node, choices, self.config.features))
             })
             .collect();
+        let Some(interval) = self.intervals.get_mut(id as usize) else {
+            return;
+        };
         interval.decide(
             variables,
             self.tracker.nodes(id),

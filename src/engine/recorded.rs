@@ -93,11 +93,15 @@ impl Engine {
         Some(Notice::Checkpoint)
     }
 
-    /// Detects dynamically from here on; what the recording said is forgotten.
-    fn give_up(&mut self) {
+    pub(super) fn dissolve_all(&mut self) {
         for id in 0..self.intervals.len() as u32 {
             self.retire(id);
         }
+    }
+
+    /// Detects dynamically from here on; what the recording said is forgotten.
+    fn give_up(&mut self) {
+        self.dissolve_all();
         self.intervals.clear();
         self.live.clear();
         self.rest.disturb();

@@ -132,10 +132,10 @@ impl Executions {
         self.latest
     }
 
-    /// Forgets all but the number of executions.
-    pub(super) fn retire(&mut self) {
+    /// Forgets all but the number of executions; returns the classes.
+    pub(super) fn retire(&mut self) -> Vec<Class> {
         self.unclassed = self.total();
         self.nodes = Vec::new();
-        self.classes = Vec::new();
+        std::mem::take(&mut self.classes)
     }
 }

@@ -45,6 +45,8 @@ pub struct Tracker {
     intervals: Vec<Executions>,
     /// The intervals that are not retired.
     live: Vec<IntervalId>,
+    /// The classes of those that the latest change has retired.
+    retired: Vec<(IntervalId, Vec<Class>)>,
     presumed: Vec<NodeId>,
     /// Number of edges that the tracker was given.
     given: usize,
@@ -76,6 +78,7 @@ impl Tracker {
             analyses: 0,
             intervals: Vec::new(),
             live: Vec::new(),
+            retired: Vec::new(),
             presumed: Vec::new(),
             given: 0,
             given_dropped: 0,
@@ -382,6 +385,14 @@ impl Tracker {
         self.intervals
             .get(interval as usize)
             .map_or(0, Executions::total)
+    }
+
+    /// The classes that the executions of an interval had which the latest change of the partition has retired.
+    pub fn classes_before(&self, interval: IntervalId) -> &[Class] {
+        let mut retired = self.retired.iter();
+        retired
+            .find(|(id, _)| *id == interval)
+            .map_or(&[], |(_, classes)| classes)
     }
 
     /// The classes of an interval's executions, by their index.

@@ -22,7 +22,8 @@ fn count_others(tuner: &mut Tuner, variables: &[Variable], nodes: &mut [Node]) {
 }
 
 impl Interval {
-    /// A timed execution has ended, and the tuner learns from it. Returns whether it has come to a new phase.
+    /// A timed execution has ended, and the tuner learns from it. Returns whether it has come to a new phase, or
+    /// [`Self::attendance`] is to be asked.
     #[inline(always)]
     pub(in crate::engine) fn tune(&mut self, class: u32, ticks: f64, nodes: &mut [Node]) -> bool {
         let Some(tuner) = &mut self.tuner else {
@@ -55,9 +56,9 @@ impl Interval {
             self.apply(nodes);
         }
         if changed {
-            self.new_phase(nodes);
+            self.end_phase(nodes);
         }
-        changed
+        changed || self.is_to_look()
     }
 
     /// While it explores, the tuner has made all choices at once, or come to a new phase; whether that is so.
@@ -71,7 +72,7 @@ impl Interval {
             self.apply(nodes);
         }
         if changed {
-            self.new_phase(nodes);
+            self.end_phase(nodes);
         }
         changed
     }

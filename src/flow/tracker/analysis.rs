@@ -89,9 +89,11 @@ impl Tracker {
             let entry = self.intervals[interval as usize].nodes[0];
             self.place(entry).interval != interval
         });
-        for interval in before {
-            self.intervals[interval as usize].retire();
-        }
+        let retired = before.into_iter().map(|interval| {
+            let classes = self.intervals[interval as usize].retire();
+            (interval, classes)
+        });
+        self.retired = retired.collect();
         changed
     }
 }

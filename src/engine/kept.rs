@@ -1,0 +1,170 @@
+//! What was learnt of intervals that are no more: a later change of the partition, or of those who come by, must not lose it.
+//!
+//! The nodes go on with what was adopted for them, as if an earlier run had known it. The tuner is kept: it is saved with
+//! those of the live intervals, and if the same nodes make up an interval again, that goes on with it.
+
+use super::{Config, Engine, Interval, Mode, NodeId, Stage};
+use crate::flow::{Class, IntervalId};
+use crate::routines::DEFAULT;
+use crate::site::identity_of_interval;
+use crate::tuner::{Phase, Settings, Tuner};
+
+/// Most intervals that a thread keeps after they are dissolved: those that were adopted, of them those with most executions. A
+/// program whose partition changes for ever must not fill memory, nor the state. One takes some 30 KiB of the former and
+/// 10 of the latter.
+const MOST: usize = 64;
+
+/// An interval that is no more.
+#[derive(Debug)]
+pub struct Kept {
+    identity: u64,
+    /// Its nodes, entry first.
+    pub nodes: Vec<NodeId>,
+    /// How its executions went, as far as known.
+    pub classes: Vec<Class>,
+    /// How far it had come.
+    pub interval: Interval,
+}
+
+impl Kept {
+    /// What of it is worth most is kept.
+    fn worth(&self) -> (bool, u64) {
+        let decision = self.interval.tuner.as_ref().map(Tuner::decision);
+        (decision == Some(Phase::Adopted), self.interval.executions)
+    }
+}
+
+/// The intervals that are kept.
+#[derive(Debug, Default)]
+pub(super) struct Shelf(pub(super) Vec<Kept>);
+
+impl Shelf {
+    fn put(&mut self, kept: Kept) {
+        self.0.push(kept);
+        if self.0.len() > MOST {
+            let least = (0..self.0.len()).min_by_key(|&place| self.0[place].worth());
+            least.map(|place| self.0.remove(place));
+        }
+    }
+
+    fn take(&mut self, identity: u64) -> Option<Interval> {
+        let place = self.0.iter().position(|kept| kept.identity == identity)?;
+        Some(self.0.remove(place).interval)
+    }
+}
+
+impl Engine {
+    /// The intervals that were dissolved and have learnt something, in the order in which they were.
+    pub fn kept(&self) -> &[Kept] {
+        &self.kept.0
+    }
+
+    /// A number that stands for the interval of these nodes in every run.
+    pub fn identity_of(&self, nodes: &[NodeId]) -> u64 {
+        identity_of_interval(nodes.iter().map(|&node| self.node_identity(node)))
+    }
+
+    /// Takes the place of an interval's state, which gives its nodes back. What it has learnt is kept, unless it is
+    /// known to mean nothing.
+    pub(super) fn dissolve(
+        &mut self,
+        id: IntervalId,
+        new: Interval,
+        means: bool,
+        classes: Vec<Class>,
+    ) {
+        let Some(interval) = self.intervals.get_mut(id as usize) else {
+            return;
+        };
+        let mut gone = std::mem::replace(interval, new);
+        let members = gone.members();
+        if means {
+            self.remember(&gone);
+        }
+        for node in std::mem::take(&mut gone.held) {
+            if let Some(node) = self.nodes.get_mut(node as usize) {
+                let remembered = self.knowledge.choices.get(&node.info.identity);
+                node.release();
+                node.choose(remembered.copied().unwrap_or(DEFAULT), self.config.features);
+            }
+        }
+        let identity = self.identity_of(&members);
+        let is_worthwhile = match self.config.mode {
+            // Not where no more than the default was tried.
+            Mode::Tune => gone
+                .tuner
+                .as_ref()
+                .is_some_and(|tuner| tuner.phase() != Phase::Baseline || tuner.outcome().is_some()),
+            // So that the report of what was learnt says that it was executed.
+            Mode::Replay => gone.executions > 0 && self.knowledge.intervals.contains_key(&identity),
+            Mode::Profile | Mode::Forced | Mode::Record => false,
+        };
+        if means && is_worthwhile && !members.is_empty() {
+            self.kept.put(Kept {
+                identity,
+                nodes: members,
+                classes,
+                interval: gone,
+            });
+        } else if let Some(interval) = self.intervals.get_mut(id as usize) {
+            interval.executions += gone.executions;
+        }
+    }
+
+    /// The nodes of an interval that is dissolved go on with what its tuner has decided for them.
+    fn remember(&mut self, gone: &Interval) {
+        let Some(tuner) = &gone.tuner else {
+            return;
+        };
+        let decision = tuner.decision();
+        if !matches!(decision, Phase::Adopted | Phase::Rejected) {
+            return;
+        }
+        for (variable, &choice) in gone.variables.iter().zip(tuner.best()) {
+            let choice = match decision {
+                Phase::Adopted => variable.choices.get(usize::from(choice)).copied(),
+                _ => Some(DEFAULT),
+            };
+            let identity = self.node_identity(variable.node);
+            if let Some(choice) = choice
+                && identity != 0
+            {
+                self.knowledge.choices.insert(identity, choice);
+            }
+        }
+    }
+
+    /// Goes on with what is known of this interval from an earlier time or run; whether there is a tuner.
+    pub(super) fn resume(&mut self, id: IntervalId) -> bool {
+        let members = self.members(id);
+        let identity = self.identity_of(&members);
+        let settings = self.settings(identity);
+        if let Some(before) = self.kept.take(identity) {
+            if let Some(interval) = self.intervals.get_mut(id as usize) {
+                interval.go_on(before, &settings);
+                return interval.stage == Stage::Tuning;
+            }
+        } else if self.config.mode == Mode::Tune
+            && let Some((variables, tuner)) = self.recall(&members, &settings)
+            && let Some(interval) = self.intervals.get_mut(id as usize)
+        {
+            interval.resume(variables, tuner);
+            return true;
+        }
+        false
+    }
+}
+
+impl Interval {
+    /// Goes on as the interval of the same nodes that was dissolved.
+    fn go_on(&mut self, before: Interval, settings: &Settings) {
+        self.executions += before.executions;
+        (self.times, self.share) = (before.times, before.share);
+        let counts = Config::counts(&before.variables);
+        let saved = before.tuner.map(|tuner| tuner.save());
+        let tuner = saved.and_then(|saved| Tuner::restore(saved, counts.choices(), settings).ok());
+        if let Some(tuner) = tuner {
+            self.resume(before.variables, tuner);
+        }
+    }
+}
