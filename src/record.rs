@@ -2,7 +2,7 @@
 
 use crate::engine::{Engine, Interval, Knowledge, Known, Stage};
 use crate::flow::{Class, NodeId};
-use crate::routines::{self, DEFAULT};
+use crate::routines::{self, DEFAULT, RoutineId};
 use crate::site::{self, Signature};
 use crate::state::RankState;
 use crate::state::format::{self, Copied, Gain, Language, Measure, Module, Site, Stop};
@@ -27,6 +27,7 @@ fn pays(interval: &format::Interval) -> bool {
 pub fn knowledge(state: &RankState) -> Knowledge {
     let mut knowledge = Knowledge::default();
     let identities: Vec<u64> = state.sites.iter().map(identity).collect();
+    let mut decisions = Decisions::default();
     for interval in &state.intervals {
         let nodes: Option<Vec<u64>> = interval
             .nodes
@@ -36,13 +37,7 @@ pub fn knowledge(state: &RankState) -> Knowledge {
         let Some(nodes) = nodes else {
             continue;
         };
-        if interval.adopted() && pays(interval) {
-            for (&node, name) in nodes.iter().zip(&interval.chosen) {
-                if let Some(routine) = name.as_deref().and_then(routines::find) {
-                    knowledge.choices.insert(node, routine);
-                }
-            }
-        }
+        decisions.hear(interval, &nodes);
         let tuner = interval.tuner.as_ref().and_then(|saved| {
             let mut tuner: tuner::Saved = serde_json::from_value(saved.clone()).ok()?;
             tuner.history = interval
@@ -65,7 +60,40 @@ pub fn knowledge(state: &RankState) -> Knowledge {
             knowledge.intervals.insert(key, Known { variables, tuner });
         }
     }
+    knowledge.choices = decisions.adopted().collect();
     knowledge
+}
+
+/// What is decided for each node. It can be in several intervals, some of which were dissolved: that speaks which was executed
+/// last, and of these the one executed most.
+#[derive(Default)]
+struct Decisions(HashMap<u64, ((u64, u64), Option<RoutineId>)>);
+
+impl Decisions {
+    fn hear(&mut self, interval: &format::Interval, nodes: &[u64]) {
+        let is_decided = matches!(
+            interval.phase,
+            format::Phase::Adopted | format::Phase::Rejected
+        );
+        let is_used = interval.adopted() && pays(interval);
+        let weight = (interval.used_at, interval.executions);
+        for (&node, name) in nodes.iter().zip(&interval.chosen) {
+            let Some(name) = name.as_deref().filter(|_| is_decided) else {
+                continue;
+            };
+            let decision = (weight, routines::find(name).filter(|_| is_used));
+            let heard = self.0.entry(node).or_insert(decision);
+            if heard.0 < weight {
+                *heard = decision;
+            }
+        }
+    }
+
+    /// The nodes that another routine than the default was adopted for.
+    fn adopted(self) -> impl Iterator<Item = (u64, RoutineId)> {
+        let decisions = self.0.into_iter();
+        decisions.filter_map(|(node, (_, routine))| Some((node, routine?)))
+    }
 }
 
 fn identity(site: &Site) -> u64 {
@@ -135,41 +163,39 @@ impl Record {
             .map(|(node, signature)| met(node).then(|| self.site(engine, node, signature)))
             .collect();
         for kept in engine.kept() {
-            self.add_interval(engine, &kept.nodes, &kept.classes, &kept.interval, &sites);
+            let recorded =
+                self.interval(engine, &kept.nodes, &kept.classes, &kept.interval, &sites);
+            let dissolved = recorded.map(|interval| format::Interval {
+                dissolved: true,
+                ..interval
+            });
+            self.add_interval(engine.identity_of(&kept.nodes), dissolved);
         }
         for &id in tracker.live() {
             if let Some(interval) = engine.interval(id) {
                 let (nodes, classes) = (engine.members(id), tracker.classes(id));
-                self.add_interval(engine, &nodes, classes, interval, &sites);
+                let recorded = self.interval(engine, &nodes, classes, interval, &sites);
+                self.add_interval(engine.identity_of(&nodes), recorded);
             }
         }
     }
 
-    /// Adds an interval of `members`, if all of them have been met.
-    fn add_interval(
-        &mut self,
-        engine: &Engine,
-        members: &[NodeId],
-        classes: &[Class],
-        interval: &Interval,
-        sites: &[Option<u32>],
-    ) {
-        let nodes = members.iter().map(|&node| *sites.get(node as usize)?);
-        let Some(nodes) = nodes.collect::<Option<Vec<u32>>>() else {
+    /// Adds an interval, if it is one that was met.
+    fn add_interval(&mut self, identity: u64, recorded: Option<format::Interval>) {
+        let Some(recorded) = recorded else {
             return;
         };
-        let recorded = self.interval(engine, members, classes, interval, nodes, sites);
         let next = self.state.intervals.len();
-        let identity = engine.identity_of(members);
         let place = *self.intervals.entry(identity).or_insert(next);
         // Another thread may have been through the same interval: the one that knows more speaks.
         match self.state.intervals.get_mut(place) {
             Some(other) => {
                 let executions = other.executions + recorded.executions;
+                let dissolved = other.dissolved && recorded.dissolved;
                 if recorded.evidence > other.evidence {
                     *other = recorded;
                 }
-                other.executions = executions;
+                (other.executions, other.dissolved) = (executions, dissolved);
             }
             None => self.state.intervals.push(recorded),
         }
@@ -228,15 +254,17 @@ impl Record {
         index
     }
 
+    /// An interval of `members`, if all of them have been met.
     fn interval(
         &self,
         engine: &Engine,
         members: &[NodeId],
         classes: &[Class],
         interval: &Interval,
-        nodes: Vec<u32>,
         sites: &[Option<u32>],
-    ) -> format::Interval {
+    ) -> Option<format::Interval> {
+        let nodes = members.iter().map(|&node| *sites.get(node as usize)?);
+        let nodes = nodes.collect::<Option<Vec<u32>>>()?;
         let executions = interval.executions;
         let place = |node: NodeId| sites.get(node as usize).copied().flatten();
         let stops = classes
@@ -300,7 +328,7 @@ impl Record {
         let history = saved
             .as_mut()
             .map(|tuner| std::mem::take(&mut tuner.history));
-        format::Interval {
+        Some(format::Interval {
             nodes,
             stops,
             executions,
@@ -322,7 +350,7 @@ impl Record {
                 .filter(|history| !history.is_empty())
                 .map(|history| plain_history(&history)),
             ..format::Interval::default()
-        }
+        })
     }
 }
 

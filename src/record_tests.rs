@@ -21,6 +21,8 @@ struct Thread {
     engine: Engine,
     signatures: Vec<Signature>,
     clock: Mock,
+    /// Ticks of a copy with that routine.
+    cost: fn(RoutineId) -> u64,
 }
 
 fn signature(offset: u64) -> Signature {
@@ -52,12 +54,20 @@ impl Thread {
             engine: Engine::new(config, knowledge),
             signatures: Vec::new(),
             clock: Mock(0),
+            cost: |choice| 3000 + 100 * u64::from(choice),
         }
     }
 
     /// As the hooks do it: nodes are known by their identities, in a recording or from an earlier call.
     fn call(&mut self, offset: u64) {
-        let signature = signature(offset);
+        self.call_with(offset, 65536);
+    }
+
+    fn call_with(&mut self, offset: u64, bytes: u64) {
+        let signature = Signature {
+            bytes,
+            ..signature(offset)
+        };
         let identity = signature.identity();
         if self.signatures.is_empty()
             && let Some(recorded) = self.engine.take_up(identity)
@@ -71,14 +81,18 @@ impl Thread {
                 tunable: true,
                 collective: false,
                 sends: false,
-                bytes: 65536,
+                bytes,
                 identity,
             })
         });
         self.engine.step(node, &mut self.clock);
         let state = self.engine.node_mut(node).unwrap();
-        let ticks = 3000 + 100 * u64::from(state.choice);
-        state.copied(65536, if state.timed { ticks } else { 0 });
+        let ticks = if bytes > 0 {
+            (self.cost)(state.choice)
+        } else {
+            0
+        };
+        state.copied(bytes as usize, if state.timed { ticks } else { 0 });
         self.clock.0 += ticks + 500;
     }
 
@@ -271,4 +285,120 @@ fn an_adoption_that_gains_less_than_following_costs_is_used_once_it_is_confirmed
     assert_eq!(used(0.02, tried(true)), 2);
     assert_eq!(used(0.05, tried(false)), 2);
     assert_eq!(used(f64::NAN, tried(false)), 0);
+}
+
+/// A routine that any CPU has, and that the first search tries.
+fn best() -> RoutineId {
+    routines::usable(Features::detect(), 65536)[1]
+}
+
+/// Loops of an exchange, one for each message size, that share their last call: as the next one begins, the loop of the
+/// size before is divided anew.
+fn exchanges(thread: &mut Thread, sizes: &[u64], rounds: usize) {
+    thread.cost = |routine| if routine == best() { 1000 } else { 3000 };
+    for &bytes in sizes {
+        for _ in 0..rounds {
+            thread.call_with(16, bytes);
+            thread.call_with(32, bytes);
+            thread.call_with(48, 0);
+        }
+    }
+}
+
+const SIZES: [u64; 3] = [16384, 32768, 65536];
+
+/// Adopted intervals by the size of their first message: their executions, and whether they are dissolved.
+fn adopted(state: &RankState) -> BTreeMap<u64, (u64, bool)> {
+    let adopted = state.intervals.iter().filter(|interval| interval.adopted());
+    adopted
+        .map(|interval| {
+            let sizes = interval
+                .nodes
+                .iter()
+                .map(|&site| state.sites[site as usize].bytes);
+            let size = sizes.max().expect("a node");
+            (size, (interval.executions, interval.dissolved))
+        })
+        .collect()
+}
+
+#[test]
+fn what_was_adopted_for_each_of_several_sizes_is_saved_replayed_and_gone_on_with() {
+    let mut first = Thread::new(Mode::Tune, Knowledge::default());
+    exchanges(&mut first, &SIZES, 6000);
+    let state = first.saved();
+    let found = adopted(&state);
+    assert_eq!(found.keys().copied().collect::<Vec<_>>(), SIZES);
+    assert!(found[&SIZES[0]].1 && !found[&SIZES[2]].1, "{found:?}");
+    // Each execution counts in one interval.
+    let calls = |offset| {
+        let sites = state.sites.iter().filter(move |site| site.offset == offset);
+        sites.map(|site| site.executions).sum::<u64>()
+    };
+    let executions: u64 = found.values().map(|(executions, _)| executions).sum();
+    assert!(
+        executions <= calls(16) && executions + 100 > calls(16),
+        "{found:?}"
+    );
+    let executed = |interval: &&format::Interval| interval.executions > 0;
+    let mut executed = state.intervals.iter().filter(executed);
+    assert!(executed.all(|interval| !interval.stops.is_empty()));
+
+    let knowledge = knowledge(&state);
+    let mut replay = Thread::new(Mode::Replay, knowledge.clone());
+    exchanges(&mut replay, &SIZES, 3);
+    let nodes = replay.engine.nodes().iter();
+    let used = nodes.filter(|node| node.info.bytes > 0);
+    assert!(used.clone().count() == 6 && used.clone().all(|node| node.choice == best()));
+
+    let mut next = Thread::new(Mode::Tune, knowledge);
+    exchanges(&mut next, &SIZES, 50);
+    let resumed = next.saved();
+    let found = adopted(&resumed);
+    assert_eq!(found.keys().copied().collect::<Vec<_>>(), SIZES);
+    assert!(
+        found
+            .values()
+            .all(|(executions, _)| (40..=50).contains(executions))
+    );
+}
+
+/// Of several intervals that have decided about a node.
+#[test]
+fn the_interval_executed_last_and_most_speaks_for_a_node() {
+    let name = |routine: RoutineId| routines::catalogue()[usize::from(routine)].name.to_string();
+    let decided = |phase, routine: &str, used_at, executions| format::Interval {
+        nodes: vec![0],
+        phase,
+        used_at,
+        executions,
+        chosen: vec![Some(routine.to_owned())],
+        tuner: Some(serde_json::json!({ "confirmed": true })),
+        ..format::Interval::default()
+    };
+    let chosen = |intervals: [format::Interval; 2]| {
+        let state = RankState {
+            sites: vec![Site::default()],
+            intervals: intervals.into(),
+            ..RankState::default()
+        };
+        knowledge(&state).choices.into_values().next()
+    };
+    use format::Phase::{Adopted, Quench, Rejected};
+    let often = || decided(Adopted, &name(best()), 5, 100);
+    let other = name(best() + 1);
+    for rarer in [
+        decided(Adopted, &other, 5, 99),
+        decided(Rejected, "default", 5, 99),
+        decided(Adopted, &other, 4, 500),
+        decided(Quench, &other, 6, 500),
+    ] {
+        assert_eq!(chosen([often(), rarer.clone()]), Some(best()));
+        assert_eq!(chosen([rarer, often()]), Some(best()));
+    }
+    assert_eq!(chosen([often(), decided(Rejected, "default", 6, 1)]), None);
+    assert_eq!(
+        chosen([often(), decided(Adopted, &other, 6, 1)]),
+        Some(best() + 1)
+    );
 }

@@ -93,6 +93,7 @@ impl Engine {
         Some(Notice::Checkpoint)
     }
 
+    /// No interval stays.
     pub(super) fn dissolve_all(&mut self) {
         for id in 0..self.intervals.len() as u32 {
             self.retire(id);

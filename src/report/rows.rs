@@ -105,6 +105,8 @@ pub struct IntervalRow {
     pub decisions: Vec<(Decision, u32)>,
     /// Whether it was adopted on every rank.
     pub adopted: bool,
+    /// Whether it had made way for another division of the calls by the end of the latest run, on every rank.
+    pub dissolved: bool,
     /// Why nothing was adopted where nothing was and nothing is being learnt, each reason once.
     pub reasons: Vec<String>,
     /// Each rank's part in it.
@@ -418,6 +420,7 @@ fn interval_row(joined: JoinedInterval, new: &[usize]) -> IntervalRow {
             .filter(|_| gains.len() > 1),
         decisions: frequencies(parts.iter().map(Decision::of)),
         adopted: parts.iter().all(Interval::adopted),
+        dissolved: parts.iter().all(|part| part.dissolved),
         reasons,
         by_rank: joined.ranks,
     }

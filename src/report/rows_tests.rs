@@ -51,6 +51,7 @@ pub(in crate::report) fn rank(gain: f64, phase: Phase) -> RankState {
                 site: 0,
                 ..Stop::default()
             }],
+            dissolved: false,
             executions: 100,
             seconds: 0.01,
             used_at: 50,

@@ -52,9 +52,12 @@ pub fn analysed(dir: &Path, rank: u32, least: u64) -> BTreeSet<Interval> {
         .collect()
 }
 
-/// The intervals that a run in mode tune or profile saved, and how often each was executed.
+/// The intervals that a run in mode tune or profile had at its end and saved, and how often each was executed.
 pub fn saved_executions(dir: &Path, rank: u32) -> BTreeMap<Interval, u64> {
-    let report = json("show", rank, dir);
+    let mut report = json("show", rank, dir);
+    if let Some(intervals) = report["intervals"].as_array_mut() {
+        intervals.retain(|interval| interval["dissolved"] == false);
+    }
     intervals(&report, &report["sites"], |node| &node["site"])
 }
 

@@ -162,7 +162,6 @@ fn a_search_that_lacked_a_variable_decides_nothing() {
 fn what_is_kept_is_bounded_and_the_most_executed_stays() {
     let mut machine = Machine::new(Mode::Tune, Knowledge::default(), one_is_best);
     machine.meet(0, 0);
-    // Each pair makes up a loop of its own with node 0, and dissolves that of the pair before.
     for pair in 0..100 {
         let first = 1 + 2 * pair;
         let rounds = if pair == 3 { 9000 } else { 400 };
@@ -172,7 +171,7 @@ fn what_is_kept_is_bounded_and_the_most_executed_stays() {
             machine.call(0, 0, 100);
         }
     }
-    // A pair is settled as an interval without node 0 from the third pair on; then the recording that never was is given up.
+    // From the third pair on each is an interval without node 0, which stays.
     machine.engine.dissolve_all();
     let kept = kept(&machine);
     assert_eq!(kept.len(), 64);
