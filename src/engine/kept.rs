@@ -59,6 +59,21 @@ impl Engine {
         &self.kept.0
     }
 
+    /// The nodes of one of the tracker's intervals that what is learnt of it is learnt of, entry first.
+    pub fn members(&self, id: IntervalId) -> Vec<NodeId> {
+        let is_absent = |node| {
+            self.interval(id)
+                .is_some_and(|interval| interval.is_absent(node))
+        };
+        let nodes = self.tracker.nodes(id).iter().copied();
+        nodes.filter(|&node| !is_absent(node)).collect()
+    }
+
+    /// A number that stands for the interval in every run: its members' identities.
+    pub fn identity(&self, id: IntervalId) -> u64 {
+        self.identity_of(&self.members(id))
+    }
+
     /// A number that stands for the interval of these nodes in every run.
     pub fn identity_of(&self, nodes: &[NodeId]) -> u64 {
         identity_of_interval(nodes.iter().map(|&node| self.node_identity(node)))

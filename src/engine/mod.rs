@@ -6,6 +6,7 @@ mod blind;
 mod evaluation;
 mod interval;
 mod kept;
+mod knowledge;
 mod node;
 mod partition;
 mod recorded;
@@ -16,17 +17,17 @@ use interval::Timing;
 pub use interval::{Interval, Stage, Variable};
 pub use kept::Kept;
 use kept::Shelf;
+pub use knowledge::{Knowledge, Known};
 pub use node::{Node, NodeInfo};
 use rest::{LEARNING, REPLAYING, Rest};
 use trial::Trial;
 
 use crate::flow::{Advance, IntervalId, NodeId, OUTSIDE, OVERFLOW, Rare, Tracker, Turn};
 use crate::forcing::Forcing;
-use crate::recording::Recordings;
 use crate::routines::{self, DEFAULT, Features, Routine, RoutineId};
 use crate::site::Fnv;
+use crate::tuner::Settings;
 use crate::tuner::again::Choices;
-use crate::tuner::{Saved, Settings};
 use hashbrown::HashMap;
 use recorded::Watch;
 
@@ -131,26 +132,6 @@ impl Counts {
             evicting: &self.evicting,
         }
     }
-}
-
-/// What an earlier run knows of an interval.
-#[derive(Debug, Clone)]
-pub struct Known {
-    /// For each variable, the identity of its node and the choices that its tuner's numbers mean, by name.
-    pub variables: Vec<(u64, Vec<String>)>,
-    /// The tuner.
-    pub tuner: Saved,
-}
-
-/// What earlier runs know.
-#[derive(Debug, Clone, Default)]
-pub struct Knowledge {
-    /// Adopted routines by node identity.
-    pub choices: HashMap<u64, RoutineId>,
-    /// Tuners by interval identity.
-    pub intervals: HashMap<u64, Known>,
-    /// Flowgraphs that a dry run recorded, one per thread.
-    pub recordings: Recordings,
 }
 
 /// The engine of one thread.
@@ -472,21 +453,6 @@ impl Engine {
     /// The state of an interval of the tracker's.
     pub fn interval(&self, id: IntervalId) -> Option<&Interval> {
         self.intervals.get(id as usize)
-    }
-
-    /// The nodes of one of the tracker's intervals that what is learnt of it is learnt of, entry first.
-    pub fn members(&self, id: IntervalId) -> Vec<NodeId> {
-        let is_absent = |node| {
-            self.interval(id)
-                .is_some_and(|interval| interval.is_absent(node))
-        };
-        let nodes = self.tracker.nodes(id).iter().copied();
-        nodes.filter(|&node| !is_absent(node)).collect()
-    }
-
-    /// A number that stands for the interval in every run: its members' identities.
-    pub fn identity(&self, id: IntervalId) -> u64 {
-        self.identity_of(&self.members(id))
     }
 
     fn node_identity(&self, node: NodeId) -> u64 {
