@@ -1,0 +1,108 @@
+//! One loop whose messages have several sizes, one after the other: as the next size comes, the loop of the one before is
+//! divided anew. What was learnt for each must be saved, gone on with and replayed.
+
+mod common;
+
+use common::compare::same;
+use common::job::Job;
+use common::{BOTH, Library, compile, private_dir};
+use copytune_core::state::format::{Copied, Interval, Phase, RankState};
+use copytune_core::state::{State, save, states_at};
+use std::path::Path;
+
+const SIZES: [u64; 3] = [16384, 32768, 65536];
+
+/// Enough for a search to begin, and not to end within one run.
+const ROUNDS: &str = "150";
+
+fn job(library: Library) -> Job {
+    Job::ranks(library, 2, compile::program(library, "sizes.c")).arg(ROUNDS)
+}
+
+fn saved(dir: &Path) -> State {
+    let (mut states, problems) = states_at(dir).expect("the state can be read");
+    assert!(problems.is_empty() && states.len() == 1, "{problems:?}");
+    states.remove(0)
+}
+
+/// The tuned intervals whose messages have that size.
+fn tuned(rank: &RankState, bytes: u64) -> impl Iterator<Item = &Interval> {
+    let is_in = move |interval: &&Interval| {
+        let mut sites = interval.nodes.iter();
+        interval.is_tuned() && sites.any(|&site| rank.sites[site as usize].bytes == bytes)
+    };
+    rank.intervals.iter().filter(is_in)
+}
+
+#[test]
+fn every_size_is_saved_and_gone_on_with() {
+    for &library in BOTH {
+        let bare = job(library).run();
+        let dir = private_dir();
+        let run = job(library).tuned(dir.path()).user_space_copies();
+        let evidence = || -> Vec<u64> {
+            let what = format!("sizes.c under {library:?}");
+            same(&bare, &run.run(), &what);
+            let state = saved(dir.path());
+            let ranks = state.ranks.values();
+            ranks
+                .flat_map(|rank| {
+                    let mut intervals = rank.intervals.iter();
+                    assert!(intervals.any(|interval| interval.dissolved), "{what}");
+                    SIZES.map(|bytes| tuned(rank, bytes).map(|known| known.evidence).sum())
+                })
+                .collect()
+        };
+        let (first, second) = (evidence(), evidence());
+        assert!(first.iter().all(|&number| number > 50), "{first:?}");
+        let mut pairs = first.iter().zip(&second);
+        assert!(
+            pairs.all(|(first, second)| first + 50 < *second),
+            "{first:?} {second:?}"
+        );
+    }
+}
+
+/// What is replayed shows in the bytes that were read directly: without a routine the kernel copies them.
+#[test]
+fn every_size_is_replayed() {
+    for &library in BOTH {
+        let learning = private_dir();
+        let run = job(library).tuned(learning.path()).user_space_copies();
+        run.run().expect_success("a run in mode tune");
+        let State { key, ranks, .. } = saved(learning.path());
+        let dir = private_dir();
+        for (rank, mut state) in ranks {
+            for site in &mut state.sites {
+                site.copied = Copied::default();
+            }
+            state.intervals.iter_mut().for_each(adopt);
+            save(dir.path(), &key, rank, state).expect("it can be saved");
+        }
+        let replay = job(library)
+            .tuned(dir.path())
+            .env("COPYTUNE_MODE", "replay");
+        replay.run().expect_success("a replay");
+        for (number, rank) in &saved(dir.path()).ranks {
+            for bytes in SIZES {
+                let mut sites = rank.sites.iter();
+                let receives = sites.find(|site| site.bytes == bytes && site.call == "MPI_Irecv");
+                let direct = receives.map_or(0, |site| site.copied.direct);
+                assert!(direct > 0, "{library:?}, rank {number}, {bytes} bytes");
+            }
+        }
+    }
+}
+
+/// A decision by hand: what a search finds hangs on times.
+fn adopt(interval: &mut Interval) {
+    let Some(tuner) = interval.tuner.as_mut() else {
+        return;
+    };
+    tuner["confirmed"] = true.into();
+    interval.phase = Phase::Adopted;
+    interval.chosen = vec![None; interval.nodes.len()];
+    for variable in &interval.variables {
+        interval.chosen[variable.node as usize] = Some("sse2".to_owned());
+    }
+}
