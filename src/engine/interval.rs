@@ -122,6 +122,8 @@ pub struct Interval {
     /// The variable that its first node is.
     entry: Option<u32>,
     presence: Presence,
+    /// Whether its tuner has decided anything since it has it: else others have said so before.
+    pub(super) has_decided: bool,
     id: IntervalId,
 }
 
@@ -143,6 +145,7 @@ impl Interval {
             explores: false,
             entry: None,
             presence: Presence::default(),
+            has_decided: false,
         }
     }
 
@@ -300,6 +303,8 @@ impl Interval {
     #[cold]
     fn new_phase(&mut self, nodes: &mut [Node]) {
         self.untimed = 0;
+        let tuner = self.tuner.as_ref();
+        self.has_decided |= tuner.is_some_and(|tuner| !tuner.is_undecided());
         let members = std::mem::take(&mut self.held);
         self.observe_as_needed(&members, nodes);
         self.held = members;

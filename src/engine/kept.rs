@@ -3,9 +3,9 @@
 //! The nodes go on with what was adopted for them, as if an earlier run had known it. The tuner is kept: it is saved with
 //! those of the live intervals, and if the same nodes make up an interval again, that goes on with it.
 
-use super::{Config, Engine, Interval, Mode, NodeId, Stage};
+use super::{Config, Engine, Interval, Knowledge, Mode, NodeId, NodeInfo, Stage};
 use crate::flow::{Class, IntervalId};
-use crate::routines::DEFAULT;
+use crate::routines::{DEFAULT, RoutineId};
 use crate::site::identity_of_interval;
 use crate::tuner::{Phase, Settings, Tuner};
 
@@ -31,6 +31,18 @@ impl Kept {
     fn worth(&self) -> (bool, u64) {
         let decision = self.interval.tuner.as_ref().map(Tuner::decision);
         (decision == Some(Phase::Adopted), self.interval.executions)
+    }
+}
+
+/// What a node of this kind uses as long as no interval says otherwise.
+pub(super) fn remembered(knowledge: &Knowledge, config: &Config, info: &NodeInfo) -> RoutineId {
+    match config.mode {
+        _ if !info.tunable || info.bytes < config.min_bytes => DEFAULT,
+        Mode::Forced | Mode::Profile | Mode::Record => DEFAULT,
+        Mode::Tune | Mode::Replay => {
+            let known = knowledge.choices.get(&info.identity);
+            known.copied().unwrap_or(DEFAULT)
+        }
     }
 }
 
@@ -96,11 +108,11 @@ impl Engine {
         if means {
             self.remember(&gone);
         }
-        for node in std::mem::take(&mut gone.held) {
-            if let Some(node) = self.nodes.get_mut(node as usize) {
-                let remembered = self.knowledge.choices.get(&node.info.identity);
+        for number in std::mem::take(&mut gone.held) {
+            if let Some(node) = self.nodes.get_mut(number as usize) {
+                let choice = remembered(&self.knowledge, &self.config, &node.info);
                 node.release();
-                node.choose(remembered.copied().unwrap_or(DEFAULT), self.config.features);
+                node.choose(choice, self.config.features);
             }
         }
         let identity = self.identity_of(&members);
@@ -128,7 +140,7 @@ impl Engine {
 
     /// The nodes of an interval that is dissolved go on with what its tuner has decided for them.
     fn remember(&mut self, gone: &Interval) {
-        let Some(tuner) = &gone.tuner else {
+        let Some(tuner) = gone.tuner.as_ref().filter(|_| gone.has_decided) else {
             return;
         };
         let decision = tuner.decision();

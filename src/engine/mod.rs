@@ -16,7 +16,7 @@ mod trial;
 use interval::Timing;
 pub use interval::{Interval, Stage, Variable};
 pub use kept::Kept;
-use kept::Shelf;
+use kept::{Shelf, remembered};
 pub use knowledge::{Knowledge, Known};
 pub use node::{Node, NodeInfo};
 use rest::{LEARNING, REPLAYING, Rest};
@@ -195,12 +195,7 @@ impl Engine {
 
     /// Adds the node with the next number, which it returns.
     pub fn add_node(&mut self, info: NodeInfo) -> NodeId {
-        let remembered = self.knowledge.choices.get(&info.identity);
-        let choice = match self.config.mode {
-            _ if !info.tunable || info.bytes < self.config.min_bytes => DEFAULT,
-            Mode::Forced | Mode::Profile | Mode::Record => DEFAULT,
-            Mode::Tune | Mode::Replay => remembered.copied().unwrap_or(DEFAULT),
-        };
+        let choice = remembered(&self.knowledge, &self.config, &info);
         let mut node = Node::new(info);
         node.choose(choice, self.config.features);
         node.observe &= self.config.mode != Mode::Record;

@@ -72,6 +72,7 @@ impl Interval {
             self.apply(nodes);
         }
         if changed {
+            self.call_roll(nodes);
             self.end_phase(nodes);
         }
         changed

@@ -92,14 +92,19 @@ impl Interval {
         self.presence.patience = before.presence.patience.saturating_mul(2);
     }
 
-    /// The tuner has come to a new phase while it learnt.
+    /// A search has ended: has each of its variables been called?
     #[cold]
-    pub(super) fn end_phase(&mut self, nodes: &mut [Node]) {
+    pub(super) fn call_roll(&mut self, nodes: &[Node]) {
         let was_called = |variable: &super::Variable| {
             let node = nodes.get(variable.node as usize);
             node.is_none_or(|node| node.calls > variable.calls)
         };
-        self.presence.incomplete = self.explores && !self.variables.iter().all(was_called);
+        self.presence.incomplete = !self.variables.iter().all(was_called);
+    }
+
+    /// The tuner has come to a new phase while it learnt.
+    #[cold]
+    pub(super) fn end_phase(&mut self, nodes: &mut [Node]) {
         self.presence.new_phase = true;
         self.new_phase(nodes);
     }
