@@ -196,3 +196,15 @@ fn replay_says_that_a_known_interval_was_executed_which_is_dissolved() {
     assert_eq!(kept(&replay), [(vec![0, 1, 2], None)]);
     assert!(replay.engine.kept()[0].interval.executions > 90);
 }
+
+#[test]
+fn a_profile_knows_no_routine_when_the_partition_changes() {
+    let mut knowledge = Knowledge::default();
+    knowledge.choices.extend([(1000, best()), (1001, best())]);
+    let mut profile = Machine::new(Mode::Profile, knowledge, one_is_best);
+    meet_all(&mut profile);
+    phase(&mut profile, 0, 50);
+    phase(&mut profile, 3, 50);
+    phase(&mut profile, 0, 50);
+    assert!(profile.trace.iter().all(|(_, choice)| *choice == DEFAULT));
+}
