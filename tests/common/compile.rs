@@ -28,7 +28,20 @@ pub fn program(library: Library, source: &str) -> PathBuf {
         library.suffix(),
         library.command(compiler),
         Kind::Program,
+        &[],
     )
+}
+
+/// Something in C that calls MPI, compiled with options that `flavour` stands for.
+pub fn with_options(
+    library: Library,
+    source: &str,
+    kind: Kind,
+    flavour: &str,
+    options: &[&str],
+) -> PathBuf {
+    let flavour = format!("{}.{flavour}", library.suffix());
+    build(source, &flavour, library.command("mpicc"), kind, options)
 }
 
 /// A shared object that calls MPI.
@@ -38,6 +51,7 @@ pub fn shared(library: Library, source: &str) -> PathBuf {
         library.suffix(),
         library.command("mpicc"),
         Kind::Shared,
+        &[],
     )
 }
 
@@ -53,13 +67,13 @@ pub fn plugins(library: Library, source: &str) -> (PathBuf, PathBuf) {
 /// A program that does not link MPI.
 pub fn plain(source: &str) -> PathBuf {
     let gcc = find_command("gcc").expect("gcc is installed");
-    build(source, "plain", gcc, Kind::Program)
+    build(source, "plain", gcc, Kind::Program, &[])
 }
 
 /// A shared object that does not link MPI.
 pub fn plain_shared(source: &str) -> PathBuf {
     let gcc = find_command("gcc").expect("gcc is installed");
-    build(source, "plain", gcc, Kind::Shared)
+    build(source, "plain", gcc, Kind::Shared, &[])
 }
 
 /// Compiles a C program or shared object that calls MPI into `output`, with a build id of its own.
@@ -69,7 +83,7 @@ pub fn rebuilt(library: Library, source: &str, kind: Kind, build_id: &str, outpu
     compile(source, &compiler, kind, &[&option], output);
 }
 
-fn build(source: &str, flavour: &str, compiler: PathBuf, kind: Kind) -> PathBuf {
+fn build(source: &str, flavour: &str, compiler: PathBuf, kind: Kind, options: &[&str]) -> PathBuf {
     let extension = if kind == Kind::Shared { "so" } else { "exe" };
     let output = scratch().join(format!("{source}.{flavour}.{extension}"));
     let lock = File::create(output.with_extension("lock")).expect("the lock file can be made");
@@ -78,7 +92,7 @@ fn build(source: &str, flavour: &str, compiler: PathBuf, kind: Kind) -> PathBuf 
         return output;
     }
     let unfinished = output.with_extension("new");
-    compile(source, &compiler, kind, &[], &unfinished);
+    compile(source, &compiler, kind, options, &unfinished);
     std::fs::rename(&unfinished, &output).expect("the program can be renamed");
     output
 }
@@ -113,8 +127,8 @@ fn compile(source: &str, compiler: &Path, kind: Kind, options: &[&str], output: 
     if kind == Kind::Shared {
         command.args(["-shared", "-fPIC"]);
     }
-    command.args(options).arg("-o").arg(output);
-    command.arg(sources().join(source)).arg("-ldl");
+    command.arg("-o").arg(output).arg(sources().join(source));
+    command.args(options).arg("-ldl");
     let result = command.output().expect("the compiler can be started");
     assert!(
         result.status.success(),

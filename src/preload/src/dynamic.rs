@@ -16,7 +16,8 @@ const DT_RELASZ: u64 = 8;
 const DT_JMPREL: u64 = 23;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const DT_RELACOUNT: u64 = 0x6fff_fff9;
-/// Relocations that hold a symbol's address (System V ABI for x86-64, table 4.9).
+/// Relocations that hold a symbol's address (System V ABI for x86-64, table 4.9): of variables, for comparisons, for calls.
+const R_X86_64_64: u32 = 1;
 const R_X86_64_GLOB_DAT: u32 = 6;
 const R_X86_64_JUMP_SLOT: u32 = 7;
 /// A symbol that may be missing (elf(5)).
@@ -213,13 +214,25 @@ impl Dynamic {
 
     /// Every place where the module keeps a symbol's address, for calls or for comparisons.
     pub fn bindings(&self) -> impl Iterator<Item = Binding<'_>> {
+        self.kept(&[R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT])
+    }
+
+    /// The same, and the variables that hold one from the start. The module may have given them other values since.
+    pub fn bindings_and_variables(&self) -> impl Iterator<Item = Binding<'_>> {
+        self.kept(&[R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_64])
+    }
+
+    fn kept(&self, kinds: &'static [u32]) -> impl Iterator<Item = Binding<'_>> {
         let read_only = self.read_only.0..self.read_only.1;
         self.relocations().filter_map(move |(relocation, symbol)| {
-            let kind = relocation.r_info as u32;
-            (kind == R_X86_64_GLOB_DAT || kind == R_X86_64_JUMP_SLOT).then(|| Binding {
+            let place = (self.base + relocation.r_offset as usize) as *const AtomicU64;
+            let is_one = kinds.contains(&(relocation.r_info as u32));
+            // A variable may be packed, or hold an address behind the symbol's.
+            let is_whole = place.is_aligned() && relocation.r_addend == 0;
+            (is_one && is_whole).then(|| Binding {
                 name: self.name(symbol),
                 is_weak: symbol.st_info >> 4 == STB_WEAK,
-                place: (self.base + relocation.r_offset as usize) as *const AtomicU64,
+                place,
                 read_only: read_only.clone(),
             })
         })

@@ -129,6 +129,7 @@ pub fn initialised(slot: &Slot) {
 }
 
 fn start(world: bool) -> bool {
+    presence::catch_up();
     let (options, mut warnings) = Options::from_env();
     log::set_level(match options.log {
         Log::Quiet => Level::Quiet,

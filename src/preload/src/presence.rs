@@ -6,7 +6,7 @@
 //! elf/dl-lookup.c, `check_match`), in this process's memory alone.
 //!
 //! Most processes that load this library, shells and launchers' helpers, can neither know an MPI function nor come to know
-//! one: nothing is done in them, as all of it takes 0.2 ms.
+//! one: nothing is done in them, as all of it takes 0.2 ms. Should one of them initialise MPI after all, it is done then.
 //!
 //! An interpreter loads the MPI library late: until then what not every library has is hidden, and modules that come with the library are
 //! bound to the library's own functions. After MPI_Init both are put right.
@@ -21,6 +21,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64};
 use libc::Elf64_Sym;
 use std::ffi::CStr;
 
+/// Whether nothing was done when the process started.
+static IS_LEFT_ALONE: AtomicBool = AtomicBool::new(false);
 /// Whether an MPI library may still come.
 static IS_LATE: AtomicBool = AtomicBool::new(false);
 
@@ -89,20 +91,34 @@ fn is_of_interest(own: &Dynamic) -> bool {
 
 /// When the process starts: hides what no other module has.
 pub fn hide() {
-    let Some(own) = own().filter(is_of_interest) else {
-        return;
-    };
-    let mut entries = entries(&own);
+    let Some(own) = own() else { return };
+    match is_of_interest(&own) {
+        true => hide_missing(&own),
+        false => IS_LEFT_ALONE.store(true, Release),
+    }
+}
+
+/// When MPI is about to be initialised: the same, if it was not done before.
+pub fn catch_up() {
+    if IS_LEFT_ALONE.swap(false, Acquire)
+        && let Some(own) = own()
+    {
+        hide_missing(&own);
+    }
+}
+
+fn hide_missing(own: &Dynamic) {
+    let mut entries = entries(own);
     entries.retain(|entry| entry.other == 0);
     write(&entries, Entry::hide);
     let mut is_late = true;
-    others(&own, |module, _| {
+    others(own, |module, _| {
         is_late &= module.defined(Name::new(c"MPI_Send")).is_none();
     });
     IS_LATE.store(is_late, Release);
     if !is_late {
         // Weak references of the program and its libraries were bound before.
-        rebind(&own, &entries, |entry, stub| (stub, entry.other));
+        rebind(own, &entries, |entry, stub| (stub, entry.other));
     }
 }
 
@@ -176,7 +192,7 @@ fn rebind(own: &Dynamic, entries: &[Entry], pair: impl Fn(&Entry, usize) -> (usi
         if modules::is_mpi(path.to_str().unwrap_or("")) {
             return;
         }
-        for binding in module.bindings() {
+        for binding in module.bindings_and_variables() {
             if !matches!(binding.name.to_bytes(), [b'M', b'P', ..] | [b'P', b'M', ..]) {
                 continue;
             }
