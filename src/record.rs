@@ -71,10 +71,11 @@ struct Decisions(HashMap<u64, ((u64, u64), Option<RoutineId>)>);
 
 impl Decisions {
     fn hear(&mut self, interval: &format::Interval, nodes: &[u64]) {
-        let is_decided = matches!(
-            interval.phase,
-            format::Phase::Adopted | format::Phase::Rejected
-        );
+        let is_decided = interval.tuner.is_some()
+            && matches!(
+                interval.phase,
+                format::Phase::Adopted | format::Phase::Rejected
+            );
         let is_used = interval.adopted() && pays(interval);
         let weight = (interval.used_at, interval.executions);
         for (&node, name) in nodes.iter().zip(&interval.chosen) {
@@ -293,9 +294,13 @@ impl Record {
             ),
             None => (all, Measure::default()),
         };
-        let chosen = members
+        let chosen: Vec<Option<String>> = members
             .iter()
             .map(|&node| {
+                if interval.stage == Stage::Replayed {
+                    let choice = engine.node(node)?.choice;
+                    return (choice != DEFAULT).then(|| routine_name(choice));
+                }
                 let variable = interval.variables.iter().position(|v| v.node == node)?;
                 let tuner = interval.tuner.as_ref()?;
                 let choice = match tuner.decision() {
@@ -333,7 +338,7 @@ impl Record {
             stops,
             executions,
             seconds: mean * self.tick * executions as f64,
-            phase: phase(interval),
+            phase: phase(interval, &chosen),
             evidence,
             default,
             tuned,
@@ -363,8 +368,10 @@ fn routine_name(routine: routines::RoutineId) -> String {
         .map_or_else(String::new, |routine| routine.name.to_string())
 }
 
-fn phase(interval: &Interval) -> format::Phase {
+fn phase(interval: &Interval, chosen: &[Option<String>]) -> format::Phase {
     match (interval.stage, &interval.tuner) {
+        // What other intervals have adopted for its nodes, if this one is not known.
+        (Stage::Replayed, _) if chosen.iter().any(Option::is_some) => format::Phase::Adopted,
         (Stage::Tuning, Some(tuner)) => plain_phase(tuner.decision()),
         (Stage::Watching | Stage::Profiled, _) => format::Phase::Baseline,
         _ => format::Phase::Rejected,

@@ -350,6 +350,17 @@ fn what_was_adopted_for_each_of_several_sizes_is_saved_replayed_and_gone_on_with
     let nodes = replay.engine.nodes().iter();
     let used = nodes.filter(|node| node.info.bytes > 0);
     assert!(used.clone().count() == 6 && used.clone().all(|node| node.choice == best()));
+    // What it has divided otherwise is said to use what it uses, and decides nothing.
+    let replayed = replay.saved();
+    let other = |interval: &&format::Interval| interval.tuner.is_none() && interval.executions > 0;
+    let name = routines::catalogue()[usize::from(best())].name;
+    for interval in replayed.intervals.iter().filter(other) {
+        for (&site, chosen) in interval.nodes.iter().zip(&interval.chosen) {
+            let uses = (replayed.sites[site as usize].bytes > 0).then_some(name);
+            assert_eq!(chosen.as_deref(), uses, "{interval:?}");
+        }
+    }
+    assert!(super::knowledge(&replayed).choices.is_empty());
 
     let mut next = Thread::new(Mode::Tune, knowledge);
     exchanges(&mut next, &SIZES, 50);
