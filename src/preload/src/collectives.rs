@@ -1,21 +1,28 @@
 //! Collectives: their buffers are offered to receivers as those of sends are, and what the kernel copies inside them is
 //! theirs.
 
-use crate::direct;
 use crate::messages;
 use crate::ranges::Span;
 use crate::session::Session;
 use crate::stubs::Slot;
 use crate::wrapper::Arguments;
+use crate::{direct, life};
 use copytune_core::calls::{Blocks, Data, Role, Source};
 
 impl Session {
+    /// A collective begins: are buffers wanted?
+    pub(super) fn offer_on_demand(&mut self, slot: &Slot, arguments: Arguments) {
+        if direct::has_requests() {
+            life::guarded(|| self.offer(slot, arguments));
+        }
+    }
+
     /// A collective begins, and receivers want buffers: those out of which the library may send while it lasts may be
     /// promoted. Nobody else writes them: neither the program, on any thread, nor a peer, who learns of them from the
     /// library alone, which is not called yet.
     #[cold]
     #[inline(never)]
-    pub(super) fn offer(&mut self, slot: &Slot, arguments: Arguments) {
+    fn offer(&mut self, slot: &Slot, arguments: Arguments) {
         let Role::Collective { sources, .. } = slot.call().role else {
             return;
         };

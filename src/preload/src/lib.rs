@@ -33,6 +33,7 @@ mod presence;
 mod ranges;
 mod requests;
 mod resolve;
+mod sends;
 mod session;
 mod sites;
 mod stubs;

@@ -38,7 +38,7 @@ pub struct Session {
     /// Whether UCX's copies were closed because nothing is to be learnt.
     dozed: bool,
     /// Shows the ends of what the present call sends.
-    shown: Option<&'static direct::Slot>,
+    pub(super) shown: Option<&'static direct::Slot>,
     /// Whether a living thread has it.
     pub owned: AtomicBool,
     /// Whether the owner thread is inside `enter` or `leave`.
@@ -112,45 +112,6 @@ impl Session {
             return Some(self.announce(slot, arguments, site.meaning()));
         }
         Some(After::Reset)
-    }
-
-    /// A buffer is sent that receivers may want to read directly, or do.
-    #[inline(never)]
-    fn announce(&mut self, slot: &Slot, arguments: Arguments, message: Meaning) -> After {
-        if slot.offers {
-            self.offer_on_demand(slot, arguments);
-            return After::Reset;
-        }
-        let spans = spans(slot, arguments, message.reach);
-        match life::guarded(|| self.send_directly(slot, spans, message.sent)) {
-            Some(true) => After::Work,
-            _ => After::Reset,
-        }
-    }
-
-    /// A collective begins: are buffers wanted?
-    fn offer_on_demand(&mut self, slot: &Slot, arguments: Arguments) {
-        if direct::has_requests() {
-            life::guarded(|| self.offer(slot, arguments));
-        }
-    }
-
-    /// Lets the buffer of a send be promoted, or its ends be shown: true if they are, until [`Session::hide`].
-    fn send_directly(&mut self, slot: &Slot, Spans { send, receive }: Spans, sent: u64) -> bool {
-        self.hide();
-        // What is received into the same memory changes it before the call returns.
-        let blocking = slot.is_blocking
-            && (receive.is_empty() || receive.end <= send.start || send.end <= receive.start);
-        self.shown = direct::sending(send.start, send.end, sent, blocking);
-        self.shown.is_some()
-    }
-
-    /// The call that sent it returns: nobody may read what is shown any more.
-    #[inline]
-    pub fn hide(&mut self) {
-        if let Some(shown) = self.shown.take() {
-            shown.hide();
-        }
     }
 
     /// Before a call. Returns what copies inside it are to be matched with (null: nothing), and what is to follow.
@@ -504,7 +465,7 @@ impl Session {
 
 /// The memory of both ends of a call's message.
 #[inline(always)]
-fn spans(slot: &Slot, arguments: Arguments, reach: [Span; 2]) -> Spans {
+pub(super) fn spans(slot: &Slot, arguments: Arguments, reach: [Span; 2]) -> Spans {
     let [sent, received] = reach;
     let [send, receive] = slot.words.ends.map(|end| arguments.at(end.buffer));
     if slot.binding.has_descriptors() {
