@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 const MOST: usize = 2048;
 /// Sends after which a request that none of them met is dropped: its range may belong to a collective operation, or be gone.
 const CHANCES: u32 = 4096;
-/// The same for slots, which may never be of use: the messages may be sent by nonblocking calls alone.
+/// The same for slots.
 const CHANCES_OF_SLOTS: u32 = 1024;
 
 /// The requests that wait.
@@ -90,24 +90,26 @@ impl Wanted {
         });
     }
 
-    /// Takes what a send of the message meets. Everything else has one chance less.
+    /// Takes what a send of the message meets. Everything else has one chance less, and a slot for a range that is read as a part
+    /// of a message which cannot be shown, such as a collective's, has none.
     pub fn met_by(&mut self, message: Message) -> Met {
         let mut met = Met::default();
         self.0.retain_mut(|request| {
             request.chances -= 1;
-            let is_met = match request.wish {
-                Wish::Promotion => request.start >= message.start && request.end <= message.end,
-                Wish::Slot => {
-                    message.can_be_shown()
-                        && (request.start, request.end) == (message.start, message.end)
-                }
+            let range = (request.start, request.end);
+            let is_inside = message.start <= range.0 && range.1 <= message.end;
+            let is_it = range == (message.start, message.end);
+            let is_over = match request.wish {
+                Wish::Promotion => is_inside,
+                Wish::Slot if message.can_be_shown() => is_it,
+                Wish::Slot => is_inside,
             };
             match request.wish {
-                _ if !is_met => {}
-                Wish::Promotion => met.ranges.push((request.start, request.end)),
-                Wish::Slot => met.slot = true,
+                _ if !is_over => {}
+                Wish::Promotion => met.ranges.push(range),
+                Wish::Slot => met.slot = message.can_be_shown(),
             }
-            !is_met && request.chances > 0
+            !is_over && request.chances > 0
         });
         met
     }

@@ -1,0 +1,153 @@
+//! What peers ask a sender for, and which of its sends meets that.
+
+// The modules under test, among what they find beside them.
+#[allow(dead_code)]
+#[path = "../src/preload/src/direct/arena.rs"]
+mod arena;
+#[path = "slots/mod.rs"]
+mod beside;
+#[allow(dead_code)]
+#[path = "../src/preload/src/direct/offer.rs"]
+mod offer;
+#[path = "../src/preload/src/direct/wanted.rs"]
+mod wanted;
+
+mod reading {
+    use libc::{c_ulong, iovec, pid_t};
+
+    pub type Kernel =
+        unsafe extern "C" fn(pid_t, *const iovec, c_ulong, *const iovec, c_ulong, c_ulong) -> isize;
+}
+
+mod slots {
+    pub const MOST: usize = 1;
+
+    pub fn offset(_: usize) -> usize {
+        0
+    }
+}
+
+use arena::{Wish, Words};
+use beside::{PAGE, alive, clock, copies, mappings, shared, slot};
+use wanted::{Message, Met, Wanted};
+
+const START: usize = 0x10_0000;
+const BYTES: usize = 0x8000;
+
+/// A sender that is asked.
+struct Owner {
+    words: &'static Words,
+    wanted: Wanted,
+    seen: u64,
+}
+
+impl Owner {
+    fn new() -> Self {
+        Self {
+            words: shared(),
+            wanted: Wanted::new(),
+            seen: 0,
+        }
+    }
+
+    /// A send of so many bytes; returns what it meets.
+    fn send(&mut self, start: usize, bytes: usize, is_blocking: bool) -> Met {
+        (self.seen, _) = self.wanted.collect(self.words, self.seen);
+        self.wanted.met_by(Message {
+            start,
+            end: start + bytes,
+            is_contiguous: true,
+            is_blocking,
+        })
+    }
+}
+
+fn promotion(start: usize, bytes: usize) -> Met {
+    Met {
+        ranges: vec![(start, start + bytes)],
+        slot: false,
+    }
+}
+
+fn a_slot() -> Met {
+    Met {
+        ranges: Vec::new(),
+        slot: true,
+    }
+}
+
+#[test]
+fn a_promotion_is_met_by_any_message_around_it() {
+    for (start, bytes) in [(START, BYTES), (START - 16, 2 * BYTES)] {
+        for is_blocking in [true, false] {
+            let mut owner = Owner::new();
+            owner.words.ask(START, BYTES, Wish::Promotion);
+            assert_eq!(owner.send(START, BYTES - 1, is_blocking), Met::default());
+            assert_eq!(owner.send(START + 1, BYTES, is_blocking), Met::default());
+            let met = owner.send(start, bytes, is_blocking);
+            assert_eq!(met, promotion(START, BYTES));
+            assert_eq!(owner.send(start, bytes, is_blocking), Met::default());
+            assert!(owner.wanted.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_slot_is_met_by_that_very_message() {
+    let mut owner = Owner::new();
+    owner.words.ask(START, BYTES, Wish::Slot);
+    assert_eq!(owner.send(START, 2 * BYTES, true), Met::default());
+    assert_eq!(owner.send(START, BYTES - 1, true), Met::default());
+    assert_eq!(owner.send(START + 1, BYTES, false), Met::default());
+    assert_eq!(owner.send(START, BYTES, true), a_slot());
+    assert!(owner.wanted.is_empty());
+}
+
+/// What is read as a part of a message that no slot can show needs none.
+#[test]
+fn a_slot_is_given_up_where_there_can_be_none() {
+    for bytes in [BYTES, 4 * BYTES] {
+        let mut owner = Owner::new();
+        owner.words.ask(START, BYTES, Wish::Slot);
+        owner.words.ask(START, BYTES, Wish::Promotion);
+        assert_eq!(owner.send(START, bytes, false), promotion(START, BYTES));
+        assert!(owner.wanted.is_empty());
+    }
+}
+
+#[test]
+fn nothing_waits_for_ever() {
+    for (wish, sends) in [(Wish::Promotion, 4096), (Wish::Slot, 1024)] {
+        let mut owner = Owner::new();
+        owner.words.ask(START, BYTES, wish);
+        for _ in 0..2 {
+            for _ in 1..sends {
+                assert_eq!(owner.send(0, BYTES, true), Met::default());
+                assert!(!owner.wanted.is_empty());
+            }
+            // Asked again, it has as many chances again.
+            owner.words.ask(START, BYTES, wish);
+        }
+        for _ in 0..sends {
+            assert_eq!(owner.send(0, BYTES, true), Met::default());
+        }
+        assert!(owner.wanted.is_empty());
+    }
+}
+
+/// There is room for 128 requests between two sends.
+#[test]
+fn the_latest_requests_are_kept() {
+    let mut owner = Owner::new();
+    for number in 0..200 {
+        owner.words.ask(START + number * BYTES, BYTES, Wish::Slot);
+    }
+    let (seen, are_lost) = owner.wanted.collect(owner.words, 0);
+    owner.seen = seen;
+    assert!(are_lost);
+    for number in 0..200 {
+        let met = owner.send(START + number * BYTES, BYTES, true);
+        assert_eq!(met.slot, number >= 200 - 128, "{number}");
+    }
+    assert_eq!(owner.wanted.collect(owner.words, seen), (seen, false));
+}
