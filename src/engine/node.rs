@@ -40,7 +40,7 @@ pub struct Node {
     pub(super) explorer: (IntervalId, u32),
     /// Executions; those seen between rests stand for the ones that were not seen ([`super::rest`]).
     pub calls: u64,
-    /// Bytes of its messages while it was observed: the base of the shares of the next two.
+    /// Bytes of its messages while it was observed: what the shares of the next ones are of.
     pub observed_bytes: u64,
     /// Bytes that went through the hooked copy functions while it was observed.
     pub user_bytes: u64,

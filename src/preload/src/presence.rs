@@ -98,7 +98,7 @@ pub fn hide() {
     }
 }
 
-/// When MPI is about to be initialised: the same, if it was not done before.
+/// When MPI is initialised: the same, if it was not done when the process started.
 pub fn catch_up() {
     if IS_LEFT_ALONE.swap(false, Acquire)
         && let Some(own) = own()
