@@ -3,7 +3,8 @@
 //!
 //! The first search leaves out choices whose cost hangs on what came before them, or that of others on them
 //! ([`Choices::first`]): single executions with and without them, mixed, would blame the wrong ones. The second has them too;
-//! it runs each configuration twice and counts the second time. The comparison with what stands gives them time
+//! it runs each configuration twice and counts the second time, and begins with those that have one of them at every
+//! variable. The comparison with what stands gives them time
 //! ([`Pace::lasting`]), and has both begin with the caches empty. What a further search finds must beat what stands. It
 //! starts with the rankings that are known, so it is shorter than the first, but believes their figures less: the other end of
 //! a message may have been tuned since.
@@ -162,9 +163,43 @@ impl Tuner {
         self.search.model.let_in();
         self.search.model.doubt();
         self.times = 0;
+        self.uniform = (self.choices.len() > 1 && self.settings.stretch == 0).then_some(0);
         self.settings.strategy.reopen(&mut self.search);
         self.phase = Phase::Quench;
         self.propose();
+    }
+
+    /// Next: one of the choices that were held back, the same at every variable; false: there are no more. What such a choice
+    /// leaves to those after it, as a cache without what it has written, may only pay where all of them leave it so. Changing
+    /// some variables of a configuration hardly ever shows that.
+    ///
+    /// The same means: with the same place among those that the variable holds back.
+    pub(super) fn propose_uniform(&mut self) -> bool {
+        let Some(place) = self.uniform else {
+            return false;
+        };
+        let held_back = self
+            .choices
+            .iter()
+            .zip(&self.first)
+            .map(|(n, first)| n.saturating_sub(*first));
+        if place >= held_back.max().unwrap_or(0) {
+            self.uniform = None;
+            self.search.return_to_best();
+            return false;
+        }
+        self.uniform = Some(place + 1);
+        self.search.repeating = false;
+        for (variable, (&n, &first)) in self.choices.iter().zip(&self.first).enumerate() {
+            let choice = first + place;
+            let choice = if choice < n {
+                choice
+            } else {
+                self.incumbent[variable]
+            };
+            self.search.candidate[variable] = choice;
+        }
+        true
     }
 
     /// A further search's comparison has ended. Returns the outcome to decide by, or `None` where what was decided

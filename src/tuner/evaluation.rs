@@ -115,6 +115,12 @@ impl Tuner {
     /// than the default one.
     #[inline(never)]
     fn advance_otherwise(&mut self, verdict: Verdict) {
+        if self.uniform.is_some() && self.owed == 0 {
+            self.search.progress.total += 1;
+            self.search.absorb();
+            self.propose();
+            return;
+        }
         if self.owed == 0 && self.settings.stretch == 0 {
             if self.settings.strategy.advance(&mut self.search, verdict) {
                 self.decide_winner();

@@ -161,6 +161,8 @@ pub struct Tuner {
     owed: u32,
     /// In a further search: how often the candidate has run.
     times: u8,
+    /// While a further search begins: see [`Tuner::propose_uniform`].
+    uniform: Option<u16>,
     /// Whether an evaluation leads to nothing but the default strategy's next step; see [`Tuner::find_course`].
     straight: bool,
     /// What makes a cost relative: the inverse of the default's, in the class that was evaluated last.
@@ -201,6 +203,7 @@ impl Tuner {
             scale: 0.0,
             evicting: Configuration::of(evicting, all.len()),
             times: 0,
+            uniform: None,
             choices: all,
             first: first.to_vec(),
         }
@@ -391,6 +394,7 @@ impl Tuner {
         }
         if self.owed > 0 {
             self.search.candidate.reset();
+        } else if self.propose_uniform() {
         } else if self.exploring() {
             self.settings.strategy.propose(&mut self.search);
         } else if self.ticks.is_multiple_of(self.settings.stretch) {

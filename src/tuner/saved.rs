@@ -218,6 +218,7 @@ impl Tuner {
             first: first.to_vec(),
             evicting: Configuration::of(evicting, all.len()),
             times: 0,
+            uniform: None,
             settings: settings.clone(),
             phase: saved.phase,
             winner: saved.winner,
