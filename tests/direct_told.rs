@@ -53,6 +53,7 @@ ways! {
     other_memory_in_between("alternating", Told::Some);
     memory_that_is_given_back("given_back", Told::Some);
     parts_of_a_promoted_buffer("parts", Told::Most);
+    what_was_promoted_in_parts("joined", Told::Most);
     more_messages_than_slots("numerous", Told::Most);
     two_threads_and_a_third("threads", Told::Some);
     more_threads_than_lives("crowd", Told::Some);

@@ -188,6 +188,17 @@ static void parts(void) {
     CHECK(munmap(whole, LENGTH) == 0);
 }
 
+/* Its middle is promoted first, as a message of its own, then what is behind that, then all: also where malloc gives the
+   place of several freed buffers to one. */
+static void joined(void) {
+    enum { WHOLE = 12 * PAGE, PART = 3 * PAGE };
+    unsigned char *all = pages(NULL, WHOLE);
+    for (int i = 0; i < 300; i++) pass(all + 4 * PAGE, PART, SEND);
+    for (int i = 0; i < 300; i++) pass(all + 8 * PAGE, PART, SEND);
+    for (int i = 0; i < 3000; i++) pass(all + 100, WHOLE - 200, SEND);
+    CHECK(munmap(all, WHOLE) == 0);
+}
+
 /* More messages than can be shown, each promoted by itself; then one more, again and again. */
 static void numerous(void) {
     enum { NUMBER = 300, EACH = 5 * PAGE, SENT = 4 * PAGE };
@@ -324,7 +335,7 @@ static void killed(void) {
 
 int main(int argc, char **argv) {
     static const struct way ways[] = {
-        {"exchanged", exchanged}, {"alternating", alternating}, {"given_back", given_back}, {"parts", parts}, {"numerous", numerous}, {"threads", threads}, {"crowd", crowd}, {"killed", killed}};
+        {"exchanged", exchanged}, {"alternating", alternating}, {"given_back", given_back}, {"parts", parts}, {"joined", joined}, {"numerous", numerous}, {"threads", threads}, {"crowd", crowd}, {"killed", killed}};
     int provided, wanted = MPI_THREAD_SINGLE;
     CHECK(argc > 1);
     if (argc > 2) delay = strtol(argv[2], NULL, 10);
