@@ -394,9 +394,10 @@ impl Tuner {
         }
         if self.owed > 0 {
             self.search.candidate.reset();
-        } else if self.propose_uniform() {
         } else if self.exploring() {
-            self.settings.strategy.propose(&mut self.search);
+            if !self.propose_uniform() {
+                self.settings.strategy.propose(&mut self.search);
+            }
         } else if self.ticks.is_multiple_of(self.settings.stretch) {
             // Held through the stretch, so that the other end compares under the same conditions.
             let Search {
