@@ -1,28 +1,14 @@
 //! The tuner as a whole, against costs that are known exactly.
 
+mod tuners;
+
 use copytune_core::stats::median;
 use copytune_core::tuner::guard::Finding;
 use copytune_core::tuner::random::Random;
 use copytune_core::tuner::space::{Noise, Space, Synthetic, USUAL_NOISE, convergence, run};
 use copytune_core::tuner::{Phase, Sample, Saved, SavedError, Settings, Tuner, strategy};
 use proptest::prelude::*;
-
-const ENOUGH: u32 = 200_000;
-
-fn settings(seed: u64) -> Settings {
-    Settings {
-        seed,
-        ..Settings::default()
-    }
-}
-
-fn sample(cost: f64) -> Sample<'static> {
-    Sample {
-        class: 0,
-        cost,
-        own: &[],
-    }
-}
+use tuners::{ENOUGH, sample, settings};
 
 /// A tuner of one variable whose second choice gains this much; run until it has decided.
 fn decided(gain: f64, noise: Noise, seed: u64) -> (Tuner, u32) {

@@ -1,25 +1,19 @@
 //! Further searches, after a decision: choices whose cost hangs on what came before them.
 
+mod tuners;
+
 use copytune_core::tuner::again::Choices;
 use copytune_core::tuner::guard::Finding;
 use copytune_core::tuner::random::Random;
 use copytune_core::tuner::space::{USUAL_NOISE, run};
-use copytune_core::tuner::{Phase, Sample, Settings, Tuner};
+use copytune_core::tuner::{Phase, Settings, Tuner};
+use tuners::{ENOUGH, sample, settings};
 
-const ENOUGH: u32 = 200_000;
-
-fn settings(seed: u64) -> Settings {
+/// So that choices which are held back are given time.
+fn lasting(seed: u64) -> Settings {
     Settings {
-        seed,
-        ..Settings::default()
-    }
-}
-
-fn sample(cost: f64) -> Sample<'static> {
-    Sample {
-        class: 0,
-        cost,
-        own: &[],
+        lasting: 50.0,
+        ..settings(seed)
     }
 }
 
@@ -45,10 +39,7 @@ impl Lasting {
 }
 
 fn with_lasting(gain: f64, seed: u64) -> (Tuner, Phase) {
-    let settings = Settings {
-        lasting: 50.0,
-        ..settings(seed)
-    };
+    let settings = lasting(seed);
     let choices = Choices {
         all: &[3],
         first: &[2],
@@ -110,10 +101,7 @@ impl Cached {
 
 /// What is chosen, when the first search has choices 0 and 1 alone.
 fn with_cache(cold: f64, warm: f64, evicting: &[u16], seed: u64) -> Vec<u16> {
-    let settings = Settings {
-        lasting: 50.0,
-        ..settings(seed)
-    };
+    let settings = lasting(seed);
     let choices = Choices {
         all: &[4],
         first: &[2],
@@ -230,10 +218,7 @@ fn what_leads_in_is_not_counted() {
 /// What is chosen where choice 10, held back, gains 40 % if every variable has it and loses 2 % for each that has it
 /// otherwise; choice 5 gains 3 % at each.
 fn with_company(variables: usize, seed: u64) -> Vec<u16> {
-    let settings = Settings {
-        lasting: 50.0,
-        ..settings(seed)
-    };
+    let settings = lasting(seed);
     let (all, first) = (vec![12; variables], vec![8; variables]);
     let choices = Choices {
         all: &all,

@@ -10,8 +10,7 @@ use crate::site::identity_of_interval;
 use crate::tuner::{Phase, Settings, Tuner};
 
 /// Most intervals that a thread keeps after they are dissolved: those that were adopted, of them those with most executions. A
-/// program whose partition changes for ever must not fill memory, nor the state. One takes some 30 KiB of the former and
-/// 10 of the latter.
+/// program whose partition changes for ever must not fill memory, nor the state, of which one takes some 10 KiB.
 const MOST: usize = 64;
 
 /// An interval that is no more.

@@ -11,8 +11,8 @@ use copytune_core::routines::CopyFn;
 use copytune_core::sharing::{Plan, Trial};
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Shorter messages gain nothing: of 128 KiB the sender could copy a third at most before the receiver is done, and took
-/// longer with its two system calls.
+/// Shorter messages gain nothing: 128 KiB took 6.8 µs in chunks of 32 KiB, and 6.3 to 6.6 without the sender (as measured
+/// for [`CHUNKS`]).
 pub const LEAST: usize = 256 << 10;
 /// Pieces of such messages that lie apart are shared from here on.
 const LEAST_PIECE: usize = 4 * CHUNKS[0];
