@@ -71,7 +71,7 @@ pub fn report(findings: &mut Findings, bench: &Bench, times: &Times) -> Result<(
     let nothing = || "the program bandwidth measured no time".to_owned();
     let mut table = Table::new(
         format!(
-            "{}: one-way time, µs, medians of {} runs; plain copy: where memcpy from the receiver's own memory stands for the kernel's copy, the library's time and nothing else; at most: what that would be times as fast",
+            "{}: one-way time, µs, medians of {} runs; plain copy: where memcpy from the receiver's own memory stands for the kernel's copy, the library's time and that copy; at most: what that would be times as fast",
             bench.title(),
             without.times[0].len()
         ),

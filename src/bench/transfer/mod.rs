@@ -1,7 +1,7 @@
 //! Messages between two processes, by size (Borg 2006, figures 6.1 to 6.4).
 //!
-//! With the libraries' default settings, where the kernel copies long ones ([`kernel`]): without copytune, and with what it
-//! selected (direct copies where they are faster). With copies in user space ([`user`]): the default, the best routine for both ends,
+//! With the libraries' default settings, where the kernel copies long ones ([`kernel`]): without copytune, with a plain copy,
+//! and with what copytune selected (direct copies where they are faster). With copies in user space ([`user`]): the default, the best routine for both ends,
 //! the best routine for each end ([`choice`]), and what was selected. [`drawing`] shows both.
 
 mod choice;

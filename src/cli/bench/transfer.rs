@@ -10,8 +10,8 @@ use super::outputs::Outputs;
 use crate::cli::Outcome;
 
 const COMPARED: &str = "\
-With the libraries' default settings, where the kernel copies long messages (--copies kernel), two ways are compared: \
-without copytune, and what it selected, which is direct copies where they are faster. With copies in user space (--copies user): \
+With the libraries' default settings, where the kernel copies long messages (--copies kernel), three ways are compared: \
+without copytune; a plain copy, where memcpy from the receiver's own memory stands for the kernel's copy; and what copytune selected, which is direct copies where they are faster. With copies in user space (--copies user): \
 without copytune, the best routine forced on both ends, the best pair of routines forced, and what was selected. What is \
 forced is chosen in other runs than those that are compared. All run by turns.";
 
