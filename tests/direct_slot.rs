@@ -266,3 +266,27 @@ fn ends_are_read_whole_or_not_at_all() {
     sender.slot.assign(sender.start, BYTES);
     assert!(!read(sender.start, BYTES).0);
 }
+
+/// What was copied counts only if the same was shown before and afterwards.
+#[test]
+fn ends_that_change_meanwhile_are_not_believed() {
+    /// What the sender does while its message is read.
+    type Meanwhile = fn(&Sender);
+    let all: [(Meanwhile, bool); 4] = [
+        (|_| (), true),
+        (|sender| sender.slot.hide(), false),
+        (|sender| sender.show(2, None), false),
+        (|sender| sender.slot.assign(0, 0), false),
+    ];
+    for (meanwhile, is_believed) in all {
+        let sender: &Sender = Box::leak(Box::new(Sender::new()));
+        sender.fill(3);
+        sender.show(1, None);
+        // (To show a message copies, too, when it is another one: these are the same bytes.)
+        copies::MEANWHILE.set(Some(Box::new(move || meanwhile(sender))));
+        let mut target = vec![0u8; BYTES];
+        // SAFETY: a slot of the sender's, room for the message.
+        let is_shown = unsafe { sender.slot.read(target.as_mut_ptr(), sender.start, BYTES) };
+        assert_eq!(is_shown, is_believed);
+    }
+}

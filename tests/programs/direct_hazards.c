@@ -171,11 +171,13 @@ static void discarded(void) {
 static void covered(void) {
     unsigned char *out = pages(NULL, LENGTH);
     int file = memfd_create("covering", 0);
-    CHECK(file >= 0 && ftruncate(file, LENGTH) == 0);
-    for (int round = 0; round < ROUNDS; round++) {
+    /* At its beginning, and where there is something else in a file as long as the shim's. */
+    const off_t far = 4 << 20;
+    CHECK(file >= 0 && ftruncate(file, far + LENGTH) == 0);
+    for (int round = 0; round < 2 * ROUNDS; round++) {
         swap(out, LENGTH);
         int sharing = round % 2 ? MAP_SHARED : MAP_PRIVATE;
-        CHECK(mmap(out, LENGTH, PROT_READ | PROT_WRITE, sharing | MAP_FIXED, file, 0) == out);
+        CHECK(mmap(out, LENGTH, PROT_READ | PROT_WRITE, sharing | MAP_FIXED, file, round % 4 < 2 ? 0 : far) == out);
         swap(out, LENGTH);
         pages(out, LENGTH);
     }

@@ -1,5 +1,6 @@
 /* Direct copies where the system refuses something: direct_refused WAY WHEN, where WHEN is `early` (before MPI_Init) or
-   `late` (after messages were read directly). `direct_refused WAY can` ends with 0 if it can be refused here, else 77. */
+   `late` (after messages were read directly). `direct_refused WAY can` ends with 0 if it can be refused here, else 77. What the
+   program does with its memory afterwards, and with processes, is what it is without the shim. */
 #define _GNU_SOURCE
 #include "direct_exchange.h"
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { SKIP = 77 };
@@ -83,6 +85,57 @@ static const struct {
 } ways[] = {{"query", no_query}, {"memfd", no_memfd}, {"room", no_room},   {"read", no_read},  {"exchange", no_exchange},
             {"proc", no_proc},   {"trace", no_trace}, {"space", no_space}, {"files", no_files}};
 
+/* A child has what was there when it was made, and neither sees the other's stores. (A pipe would take descriptors.) */
+static void branch(unsigned char *out) {
+    volatile int *go = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(go != MAP_FAILED);
+    swap(out, LENGTH);
+    uint64_t before = seed + (uint64_t)check_rank;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        while (!*go) usleep(100);
+        for (size_t i = 0; i < LENGTH; i++)
+            if (out[i] != check_byte(before, i)) _exit(9);
+        memset(out, 0, LENGTH);
+        _exit(7);
+    }
+    CHECK(child > 0);
+    check_fill(out, LENGTH, before + 100);
+    *go = 1;
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    check_equal(out, LENGTH, before + 100);
+    munmap((void *)go, PAGE);
+}
+
+/* Pages that are discarded hold zeroes, also those that a buffer gets in addition. */
+static void discard(unsigned char *out) {
+    swap(out, LENGTH);
+    CHECK(madvise(out + 3 * PAGE, 9 * PAGE, MADV_DONTNEED) == 0);
+    for (size_t i = 0; i < 9 * PAGE; i++) CHECK(out[3 * PAGE + i] == 0);
+    swap(out, LENGTH);
+}
+
+/* A buffer that grows keeps what it holds, and has zeroes behind. Where that is refused nothing changes. */
+static void grow(void) {
+    unsigned char *out = pages(NULL, LENGTH), *beside = pages(NULL, LENGTH);
+    swap(out, LENGTH);
+    swap(beside, LENGTH);
+    swap(out, LENGTH);
+    unsigned char *more = mremap(out, LENGTH, 2 * LENGTH, MREMAP_MAYMOVE);
+    if (more != MAP_FAILED) {
+        check_equal(more, LENGTH, seed + (uint64_t)check_rank);
+        for (size_t i = LENGTH; i < 2 * LENGTH; i++) CHECK(more[i] == 0);
+        out = more;
+    }
+    swap(beside, LENGTH);
+    swap(out, LENGTH);
+    munmap(out, more == MAP_FAILED ? LENGTH : 2 * LENGTH);
+    munmap(beside, LENGTH);
+}
+
 int main(int argc, char **argv) {
     refusal *way = NULL;
     CHECK(argc == 3);
@@ -112,6 +165,9 @@ int main(int argc, char **argv) {
             mapped = pages(NULL, LENGTH);
         }
     }
+    branch(mapped);
+    discard(mapped);
+    grow();
     free(allocated);
     return check_finish();
 }

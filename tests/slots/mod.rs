@@ -41,9 +41,18 @@ pub mod clock {
 /// Its copies.
 pub mod copies {
     use copytune_core::routines::CopyFn;
+    use std::cell::RefCell;
+
+    thread_local! {
+        /// What happens, once, while this thread copies.
+        pub static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+    }
 
     pub fn next_memmove() -> CopyFn {
         unsafe extern "C" fn memmove(target: *mut u8, source: *const u8, bytes: usize) -> *mut u8 {
+            if let Some(happen) = MEANWHILE.take() {
+                happen();
+            }
             // SAFETY: as the caller promises.
             unsafe { libc::memmove(target.cast(), source.cast(), bytes).cast() }
         }

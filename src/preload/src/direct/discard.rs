@@ -3,7 +3,7 @@
 //! The modules' calls are led here by `bindings`. Both may be called by allocators that hold their own locks: nothing here allocates or takes a lock.
 
 use super::arena::{self, FIRST};
-use super::mappings::Mappings;
+use super::mappings::{self, Mapping};
 use super::{PAGE, fork, promotion};
 use crate::resolve;
 use core::ffi::{c_int, c_void};
@@ -81,37 +81,44 @@ pub unsafe fn exchange(new: *mut c_void, bytes: usize, old: *mut c_void) -> bool
 pub unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
     let start = address as usize;
     let end = start.saturating_add(bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes));
-    if promotion::may_hold(start, end) && start.is_multiple_of(PAGE) {
+    let done = if promotion::may_hold(start, end) && start.is_multiple_of(PAGE) {
         match advice {
             libc::MADV_DONTNEED | libc::MADV_FREE | MADV_DONTNEED_LOCKED | MADV_GUARD_INSTALL => {
                 // SAFETY: the caller discards these pages.
-                unsafe { discard(start, end) };
+                unsafe { discard(start, end) }
             }
             // Both depend on the memory being private.
-            libc::MADV_WIPEONFORK | libc::MADV_REMOVE => {
-                fork::make_private(start, end);
-            }
-            _ => {}
+            libc::MADV_WIPEONFORK | libc::MADV_REMOVE => fork::make_private(start, end),
+            _ => true,
         }
+    } else {
+        true
+    };
+    if !done {
+        // Zeroes must not be counted on that are not there. It is one of the documented failures.
+        // SAFETY: errno is the calling thread's own.
+        unsafe { *libc::__errno_location() = libc::EAGAIN };
+        return -1;
     }
     // SAFETY: the caller's own arguments.
     unsafe { advise(address, bytes, advice) }
 }
 
-/// Replaces the promoted pages in the range by fresh private ones.
+/// Replaces the promoted pages in the range by fresh private ones; false: that was not possible.
 ///
 /// # Safety
 /// The caller may discard the range.
-unsafe fn discard(start: usize, end: usize) {
-    let (Some(arena), Some(mappings)) = (arena::own(), Mappings::of(0)) else {
-        return;
+unsafe fn discard(start: usize, end: usize) -> bool {
+    let Some(arena) = arena::own() else {
+        return true;
     };
-    mappings.each(start, end, |mapping| {
+    let mut done = true;
+    let replace = |mapping: Mapping| {
         if mapping.file == arena.file && mapping.offset >= FIRST {
             let (first, last) = (mapping.start.max(start), mapping.end.min(end));
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
             // SAFETY: pages that promotion has put there and that their owner gives up.
-            unsafe {
+            let fresh = unsafe {
                 libc::mmap(
                     first as *mut c_void,
                     last - first,
@@ -121,8 +128,10 @@ unsafe fn discard(start: usize, end: usize) {
                     0,
                 )
             };
+            done &= fresh != libc::MAP_FAILED;
         }
-    });
+    };
+    mappings::with_own(|own| own.each(start, end, replace)) == Some(true) && done
 }
 
 /// In place of mremap(2).
@@ -183,8 +192,11 @@ unsafe fn mremap_by(
     let start = old as usize;
     let end = start.saturating_add(bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes));
     let promoted = promotion::may_hold(start, end) && start.is_multiple_of(PAGE);
-    if promoted {
-        fork::make_private(start, end);
+    if promoted && !fork::make_private(start, end) && new_bytes > bytes {
+        // What would be added is the arena's next pages. It is one of the documented failures.
+        // SAFETY: errno is the calling thread's own.
+        unsafe { *libc::__errno_location() = libc::ENOMEM };
+        return libc::MAP_FAILED;
     }
     // SAFETY: the caller's own arguments.
     let moved = unsafe { remap(old, bytes, new_bytes, flags, place) };

@@ -3,15 +3,20 @@
 //! The child does it, not the parent: it has one thread, so nothing can change between the question what is mapped
 //! where and the answer's use.
 
-use super::arena::{self, FIRST};
-use super::mappings::{Mapping, Mappings};
+use super::arena::{self, FIRST, Words};
+use super::mappings::{self, Mapping};
 use super::promotion;
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
+const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
 const CHUNK: usize = 4 << 20;
 /// The parent gives a child up that has copied nothing for so long (stopped by a debugger).
 const PATIENCE_MILLISECONDS: c_int = 5000;
+/// Time from one look at the child's word to the next, where there is no pipe.
+const LOOK_MICROSECONDS: u32 = 50;
+/// The child's word when it has finished (see [`Words`]).
+const FINISHED: u64 = u64::MAX;
 
 static FORKING: AtomicBool = AtomicBool::new(false);
 /// Of the pipe whose far end the child holds until it has finished, or has died, or never was; -1: none.
@@ -72,23 +77,13 @@ extern "C" fn parent() {
     let errno = unsafe { *libc::__errno_location() };
     close(&FAR);
     let near = NEAR.load(Ordering::Relaxed);
-    if near >= 0
+    // Where there is no pipe, errno is what pipe2(2) has left, unless fork has failed.
+    let has_failed = near < 0 && matches!(errno, libc::EAGAIN | libc::ENOMEM);
+    if promotion::may_hold(0, usize::MAX)
+        && !has_failed
         && let Some(arena) = arena::own()
     {
-        let mut copied = 0;
-        let mut wait = libc::pollfd {
-            fd: near,
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: poll(2) of one live structure. An end of file counts as an event.
-        while unsafe { libc::poll(&raw mut wait, 1, PATIENCE_MILLISECONDS) } <= 0 {
-            let now = arena.words().forked.load(Ordering::Relaxed);
-            if now == copied {
-                break;
-            }
-            copied = now;
-        }
+        await_child(near, arena.words());
     }
     close(&NEAR);
     FORKING.store(false, Ordering::Release);
@@ -96,15 +91,59 @@ extern "C" fn parent() {
     unsafe { *libc::__errno_location() = errno };
 }
 
+/// Waits until the child has finished, is dead, or copies nothing any more. `near` as in [`NEAR`].
+fn await_child(near: c_int, words: &Words) {
+    let mut wait = libc::pollfd {
+        fd: near,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: poll(2) of one live structure. An end of file counts as an event.
+    let is_told =
+        |wait: &mut libc::pollfd| unsafe { libc::poll(wait, 1, PATIENCE_MILLISECONDS) > 0 };
+    let is_seen = || {
+        let looks = PATIENCE_MILLISECONDS as u32 * 1000 / LOOK_MICROSECONDS;
+        (0..looks).any(|_| {
+            // SAFETY: usleep(3) takes a number.
+            unsafe { libc::usleep(LOOK_MICROSECONDS) };
+            words.forked.load(Ordering::Acquire) == FINISHED
+        })
+    };
+    let mut copied = 0;
+    while !(if near >= 0 {
+        is_told(&mut wait)
+    } else {
+        is_seen()
+    }) {
+        let now = words.forked.load(Ordering::Relaxed);
+        if now == copied {
+            break;
+        }
+        copied = now;
+    }
+}
+
 extern "C" fn child() {
     super::stop_in_child();
-    if promotion::may_hold(0, usize::MAX) && !make_private(0, usize::MAX) {
-        // Without memory for the copies, fork would have failed too.
-        crate::log::error(format_args!(
-            "a child process has no memory for its own copy of the message buffers; it ends"
-        ));
-        // SAFETY: _exit(2) runs no handlers.
-        unsafe { libc::_exit(127) };
+    if promotion::may_hold(0, usize::MAX)
+        && let Some(arena) = arena::own()
+    {
+        // It is of no use to a child, which may need a descriptor for what follows.
+        if let Some(descriptor) = arena.descriptor() {
+            // SAFETY: close(2) of the arena's own descriptor.
+            unsafe { libc::close(descriptor) };
+        }
+        let done = replace_all(0, usize::MAX, true);
+        arena.words().forked.store(FINISHED, Ordering::Release);
+        if !done {
+            // Without memory for the copies, fork would have failed too.
+            crate::log::error(format_args!(
+                "a child process has no memory for its own copy of the message buffers; it ends"
+            ));
+            // SAFETY: _exit(2) runs no handlers.
+            unsafe { libc::_exit(127) };
+        }
+        promotion::forget();
     }
     close(&FAR);
     close(&NEAR);
@@ -114,11 +153,16 @@ extern "C" fn child() {
 /// Turns the promoted pages in `[start, end)` into private ones with the same content; false: that was not possible.
 /// Allocates nothing on the heap.
 pub fn make_private(start: usize, end: usize) -> bool {
-    let (Some(arena), Some(mappings)) = (arena::own(), Mappings::of(0)) else {
+    replace_all(start, end, false)
+}
+
+/// `is_alone`: this process has one thread.
+fn replace_all(start: usize, end: usize, is_alone: bool) -> bool {
+    let Some(arena) = arena::own() else {
         return false;
     };
     let mut done = true;
-    let known = mappings.each(start, end, |mapping| {
+    let copy = |mapping: Mapping| {
         if mapping.file == arena.file && mapping.offset >= FIRST {
             let mapping = Mapping {
                 start: mapping.start.max(start),
@@ -129,7 +173,7 @@ pub fn make_private(start: usize, end: usize) -> bool {
             while address < mapping.end {
                 let bytes = CHUNK.min(mapping.end - address);
                 // SAFETY: pages of the arena, which nothing else than promotion maps; whole pages.
-                done &= unsafe { replace(address, bytes, mapping.protection) };
+                done &= unsafe { replace(address, bytes, mapping.protection, is_alone) };
                 arena
                     .words()
                     .forked
@@ -137,14 +181,13 @@ pub fn make_private(start: usize, end: usize) -> bool {
                 address += bytes;
             }
         }
-    });
-    known && done
+    };
+    mappings::with_own(|own| own.each(start, end, copy)) == Some(true) && done
 }
 
 /// # Safety
 /// `[address, address + bytes)` are whole mapped pages that the caller may replace by equal ones.
-unsafe fn replace(address: usize, bytes: usize, protection: c_int) -> bool {
-    const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
+unsafe fn replace(address: usize, bytes: usize, protection: c_int, is_alone: bool) -> bool {
     let place = address as *mut c_void;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: new memory takes the content and then the place of the old, in one step (mremap(2)); protection that hid
@@ -161,6 +204,34 @@ unsafe fn replace(address: usize, bytes: usize, protection: c_int) -> bool {
         if protection != BOTH {
             libc::mprotect(new, bytes, protection);
         }
-        super::discard::exchange(new, bytes, place)
+        if super::discard::exchange(new, bytes, place) {
+            return true;
+        }
+        // The system call may be refused (seccomp(2)).
+        let done = is_alone && put(new, bytes, place, protection);
+        if !done && protection & libc::PROT_READ == 0 {
+            libc::mprotect(place, bytes, protection);
+        }
+        libc::munmap(new, bytes);
+        done
+    }
+}
+
+/// Has new pages at `place` that hold what those at `new` hold, in a process with one thread: nobody sees that it takes several
+/// steps.
+///
+/// # Safety
+/// The caller owns both ranges.
+unsafe fn put(new: *mut c_void, bytes: usize, place: *mut c_void, protection: c_int) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    // SAFETY: as the caller promises.
+    unsafe {
+        libc::mprotect(new, bytes, libc::PROT_READ);
+        let fresh = libc::mmap(place, bytes, BOTH, flags, -1, 0) == place;
+        if fresh {
+            core::ptr::copy_nonoverlapping(new.cast::<u8>(), place.cast::<u8>(), bytes);
+            libc::mprotect(place, bytes, protection);
+        }
+        fresh
     }
 }

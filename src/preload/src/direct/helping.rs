@@ -6,24 +6,20 @@
 //! The sender writes its part to the receiver by process_vm_writev: the receiver's memory need not be shared, and the
 //! kernel checks both ends' addresses.
 
-use super::mappings::Mappings;
 use super::offer::{Help, Offer, Terms};
 use super::reading::Kernel;
 use super::slot::Slot;
-use super::{arena, is_on};
+use super::{arena, is_on, mappings};
 use crate::{resolve, tls};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 use libc::{iovec, pid_t};
-use std::sync::OnceLock;
 
 /// Not 0 while something is offered to this process. Set before any hook can run.
 static SIGN: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 /// The message whose place is asked for, if any. A later one takes its place: the receiver of the earlier one asks itself.
 static QUESTION: AtomicPtr<Slot> = AtomicPtr::new(core::ptr::null_mut());
-/// This process's own.
-static MAPPINGS: OnceLock<Option<Mappings>> = OnceLock::new();
 /// Chunks that are copied before the library makes progress with other messages.
 const AT_A_TIME: u32 = 16;
 
@@ -60,8 +56,6 @@ pub fn find_next() {
     };
     let sign = core::ptr::from_ref(arena.words().offer.sign());
     SIGN.store(sign.cast_mut(), Release);
-    // Without a quick question the waiting sender would read a file again and again.
-    MAPPINGS.get_or_init(|| Mappings::of(0).filter(Mappings::are_quick));
     for (next, name) in [
         (&OPEN_MPI, c"opal_progress"),
         (&UCX, c"ucp_worker_progress"),
@@ -97,7 +91,8 @@ pub fn stop() {
 /// Whether senders of this process find out where their messages lie.
 pub fn answers() -> bool {
     arena::own().is_some_and(|arena| arena.words().helps.load(Relaxed) != 0)
-        && matches!(MAPPINGS.get(), Some(Some(_)))
+        // Without a quick question the waiting sender would read a file again and again.
+        && mappings::quick().is_some()
 }
 
 /// Has the next progress find out where the message of that slot lies.
@@ -140,7 +135,7 @@ extern "C" fn act() {
     let errno = unsafe { *libc::__errno_location() };
     // SAFETY: null or a slot of the arena, which stays mapped (`ask`).
     if let Some(slot) = unsafe { QUESTION.swap(core::ptr::null_mut(), Acquire).as_ref() }
-        && let Some(Some(mappings)) = MAPPINGS.get()
+        && let Some(mappings) = mappings::quick()
     {
         slot.answer(mappings, arena.file);
     }

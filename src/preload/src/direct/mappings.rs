@@ -5,6 +5,7 @@
 use core::ffi::{c_int, c_ulong};
 use core::sync::atomic::{AtomicU8, Ordering};
 use libc::pid_t;
+use std::sync::OnceLock;
 
 /// One mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,41 @@ impl Mapping {
     pub fn place(&self, address: usize) -> u64 {
         self.offset + (address - self.start) as u64
     }
+}
+
+/// The calling process's, opened while that was possible.
+static KEPT: OnceLock<Option<Kept>> = OnceLock::new();
+
+struct Kept {
+    mappings: Mappings,
+    /// What the descriptor was then: the program may close it and open something else.
+    identity: (libc::dev_t, libc::ino_t),
+}
+
+/// Opens the calling process's mappings for later, when perhaps nothing can be opened any more: no descriptor is left, /proc is
+/// hidden, open(2) refused.
+pub fn keep() {
+    KEPT.get_or_init(|| {
+        let mappings = Mappings::of(0)?;
+        let identity = mappings.identity()?;
+        Some(Kept { mappings, identity })
+    });
+}
+
+/// Those that were kept, if they can be asked for one address at a time.
+pub fn quick() -> Option<&'static Mappings> {
+    let kept = KEPT.get()?.as_ref()?;
+    Some(&kept.mappings).filter(|kept| kept.are_quick())
+}
+
+/// Shows the calling process's mappings to `look`; `None`: they cannot be had. Where a forked child cannot open its own, it sees
+/// its parent's, which are the same while that waits.
+pub fn with_own<T>(look: impl FnOnce(&Mappings) -> T) -> Option<T> {
+    if let Some(opened) = Mappings::of(0) {
+        return Some(look(&opened));
+    }
+    let kept = KEPT.get()?.as_ref()?;
+    (kept.mappings.identity() == Some(kept.identity)).then(|| look(&kept.mappings))
 }
 
 /// The mappings of one process.
@@ -88,6 +124,8 @@ const UNKNOWN: u8 = 0;
 const ASKS: u8 = 1;
 const READS: u8 = 2;
 static WAY: AtomicU8 = AtomicU8::new(UNKNOWN);
+/// What a system call fails with that a process may not make, and no process that is gone.
+const REFUSED: [c_int; 3] = [libc::EPERM, libc::EACCES, libc::ENOSYS];
 
 /// Test only: does as on a kernel before 6.11.
 pub fn without_query(without: bool) {
@@ -111,6 +149,15 @@ impl Mappings {
             process,
             descriptor,
         })
+    }
+
+    fn identity(&self) -> Option<(libc::dev_t, libc::ino_t)> {
+        // SAFETY: an all-zero stat is a valid value; fstat(2) fills a live structure.
+        unsafe {
+            let mut status: libc::stat = core::mem::zeroed();
+            (libc::fstat(self.descriptor, &raw mut status) == 0)
+                .then_some((status.st_dev, status.st_ino))
+        }
     }
 
     /// Whether the kernel can be asked for one address at a time: about 0.3 µs, against 10 to 50 for reading all.
@@ -142,10 +189,15 @@ impl Mappings {
     /// nothing can be known.
     pub fn from(&self, address: usize) -> Result<Option<Mapping>, ()> {
         if self.are_quick() {
-            self.ask(address)
-        } else {
-            self.read(address)
+            let answer = self.ask(address);
+            // SAFETY: errno is the calling thread's own.
+            if answer.is_ok() || !REFUSED.contains(unsafe { &*libc::__errno_location() }) {
+                return answer;
+            }
+            // The program may have had the question refused since the first one (seccomp(2)).
+            WAY.store(READS, Ordering::Relaxed);
         }
+        self.read(address)
     }
 
     /// Shows all mappings between `start` and `end` to `visit`, in order; false: nothing can be known.

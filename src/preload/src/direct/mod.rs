@@ -121,6 +121,7 @@ pub fn start(direct: Direct, explores: bool) {
     numbered::find_next();
     match arena::create().and_then(|()| fork::follow()) {
         Ok(()) => {
+            mappings::keep();
             helping::find_next();
             ON.store(true, Ordering::SeqCst);
             promotion::look_out();

@@ -73,6 +73,12 @@ pub fn may_hold(start: usize, end: usize) -> bool {
     start < HIGH.load(Relaxed) && end > LOW.load(Relaxed)
 }
 
+/// Nothing is promoted any more: a forked child has made all its own.
+pub(super) fn forget() {
+    LOW.store(usize::MAX, Relaxed);
+    HIGH.store(0, Relaxed);
+}
+
 /// A send begins: is [`sending`] to be told of it?
 #[inline(always)]
 pub fn is_asked() -> bool {
