@@ -5,10 +5,9 @@ mod common;
 
 use common::compare::same;
 use common::job::Job;
+use common::saved::{adopt_all, state};
 use common::{BOTH, Library, compile, private_dir};
-use copytune_core::state::format::{Copied, Interval, Phase, RankState};
-use copytune_core::state::{State, save, states_at};
-use std::path::Path;
+use copytune_core::state::format::{Interval, RankState};
 
 const SIZES: [u64; 3] = [16384, 32768, 65536];
 
@@ -17,12 +16,6 @@ const ROUNDS: &str = "150";
 
 fn job(library: Library) -> Job {
     Job::ranks(library, 2, compile::program(library, "sizes.c")).arg(ROUNDS)
-}
-
-fn saved(dir: &Path) -> State {
-    let (mut states, problems) = states_at(dir).expect("the state can be read");
-    assert!(problems.is_empty() && states.len() == 1, "{problems:?}");
-    states.remove(0)
 }
 
 /// The tuned intervals whose messages have that size.
@@ -43,7 +36,7 @@ fn every_size_is_saved_and_gone_on_with() {
         let evidence = || -> Vec<u64> {
             let what = format!("sizes.c under {library:?}");
             same(&bare, &run.run(), &what);
-            let state = saved(dir.path());
+            let state = state(dir.path());
             let ranks = state.ranks.values();
             ranks
                 .flat_map(|rank| {
@@ -70,20 +63,13 @@ fn every_size_is_replayed() {
         let learning = private_dir();
         let run = job(library).tuned(learning.path()).user_space_copies();
         run.run().expect_success("a run in mode tune");
-        let State { key, ranks, .. } = saved(learning.path());
         let dir = private_dir();
-        for (rank, mut state) in ranks {
-            for site in &mut state.sites {
-                site.copied = Copied::default();
-            }
-            state.intervals.iter_mut().for_each(adopt);
-            save(dir.path(), &key, rank, state).expect("it can be saved");
-        }
+        adopt_all(learning.path(), dir.path());
         let replay = job(library)
             .tuned(dir.path())
             .env("COPYTUNE_MODE", "replay");
         replay.run().expect_success("a replay");
-        for (number, rank) in &saved(dir.path()).ranks {
+        for (number, rank) in &state(dir.path()).ranks {
             for bytes in SIZES {
                 let mut sites = rank.sites.iter();
                 let receives = sites.find(|site| site.bytes == bytes && site.call == "MPI_Irecv");
@@ -91,18 +77,5 @@ fn every_size_is_replayed() {
                 assert!(direct > 0, "{library:?}, rank {number}, {bytes} bytes");
             }
         }
-    }
-}
-
-/// A decision by hand: what a search finds hangs on times.
-fn adopt(interval: &mut Interval) {
-    let Some(tuner) = interval.tuner.as_mut() else {
-        return;
-    };
-    tuner["confirmed"] = true.into();
-    interval.phase = Phase::Adopted;
-    interval.chosen = vec![None; interval.nodes.len()];
-    for variable in &interval.variables {
-        interval.chosen[variable.node as usize] = Some("sse2".to_owned());
     }
 }

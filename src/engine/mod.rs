@@ -9,6 +9,7 @@ mod kept;
 mod knowledge;
 mod node;
 mod partition;
+mod reads;
 mod recorded;
 mod rest;
 mod trial;
@@ -19,6 +20,7 @@ pub use kept::Kept;
 use kept::{Shelf, remembered};
 pub use knowledge::{Knowledge, Known};
 pub use node::{Node, NodeInfo};
+use reads::Reads;
 use rest::{LEARNING, REPLAYING, Rest};
 use trial::Trial;
 
@@ -152,6 +154,7 @@ pub struct Engine {
     /// When the present execution began, if it is timed.
     started: Option<u64>,
     rest: Rest,
+    reads: Reads,
     trial: Trial,
     /// Whether there is anything in the next two.
     news: bool,
@@ -185,6 +188,7 @@ impl Engine {
             config,
             started: None,
             rest,
+            reads: Reads::default(),
             news: false,
             notice: None,
             new_phase: None,
@@ -403,6 +407,7 @@ impl Engine {
             return self.try_out(clock, idle);
         }
         self.trial.abandon();
+        self.reads.begin();
         let rest = self.rest.begin();
         if rest > 0 {
             // What comes after it follows nothing.

@@ -1,7 +1,7 @@
 //! Generates one exported symbol per spelling of each call in the table (src/calls.rs).
 //!
 //! rustc hides what assembly files define, so each symbol is a naked function. While the thread rests it leads on to the
-//! next implementation; else it hands its slot's address and the offset of the thread's words to the wrapper for what
+//! next implementation, unless it sends and peers want buffers; else it hands its slot's address and the offset of the thread's words to the wrapper for what
 //! its arguments leave on the stack.
 
 #[path = "../calls.rs"]
@@ -36,15 +36,20 @@ fn main() {
             )
             .unwrap();
             write!(stacked_words, "{stacked}, ").unwrap();
+            let (look, wake, operands) = match sends(call) {
+                true => (LOOK, WAKE, OPERANDS),
+                false => ("", "", ""),
+            };
             // One call less to rest; the wrapper makes good for it where none was left, which the carry tells.
             writeln!(
                 code,
                 "#[unsafe(naked)] #[unsafe(no_mangle)] unsafe extern \"C\" fn {name}() {{\
                  naked_asm!(\"lea r11, [rip + {{slots}} + {count} * {{size}}]\", \
                  \"mov r10, qword ptr [rip + copytune_tls@GOTTPOFF]\", \
-                 \"sub qword ptr fs:[r10 + {{rest}}], 1\", \"jb {{wrapper}}\", \"jmp qword ptr [rip + {{resting}} + {count} * 8]\", \
+                 \"sub qword ptr fs:[r10 + {{rest}}], 1\", \"jb {{wrapper}}\", {look} \
+                 \"jmp qword ptr [rip + {{resting}} + {count} * 8]\", {wake} \
                  slots = sym SLOTS, size = const size_of::<Slot>(), rest = const tls::REST, \
-                 resting = sym RESTING, wrapper = sym wrap_{stacked}) }}"
+                 resting = sym RESTING, wrapper = sym wrap_{stacked}, {operands}) }}"
             )
             .unwrap();
             if is_recent(call, binding) {
@@ -71,6 +76,27 @@ fn main() {
         greatest <= 13,
         "src/preload/src/wrapper.rs has wrappers for at most 13 arguments"
     );
+}
+
+/// At rest: does a request of a peer wait (src/direct/promotion.rs)? rax is no argument's.
+const LOOK: &str = r#""mov rax, qword ptr [rip + {asked}]", "mov rax, qword ptr [rax]",
+    "cmp rax, qword ptr [rip + {heard}]", "jne 2f","#;
+/// One does.
+const WAKE: &str = r#""2:", "lea rax, [rip + {wrapper}]", "jmp {rouse}","#;
+/// What they name.
+const OPERANDS: &str = "asked = sym direct::ASKED, heard = sym direct::HEARD, rouse = sym rouse";
+
+/// Whether peers may come to read what it sends, in a call that must be seen for that.
+fn sends(call: &calls::Call) -> bool {
+    use calls::{Completion, Role};
+    match call.role {
+        Role::Start | Role::StartAll => true,
+        Role::Collective { sources, .. } => !sources.is_empty(),
+        Role::Transfer {
+            send, completion, ..
+        } => send.is_some() && !matches!(completion, Completion::Persistent(_)),
+        _ => false,
+    }
 }
 
 /// Whether it is a C function that not every MPI library has: others can ask for it by a weak reference or by name.

@@ -1,5 +1,6 @@
 //! What happens around each intercepted MPI call.
 
+use crate::direct;
 use crate::life;
 use crate::session::Session;
 use crate::stubs::Slot;
@@ -186,6 +187,31 @@ fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
                 life::guarded(|| session.leave(slot, arguments));
             }
         }
+    }
+}
+
+/// The kernel is to read a message of so many bytes, in a call that passes unseen.
+#[cold]
+pub fn read_at_rest(thread: &mut Thread, bytes: usize) {
+    hear(thread, Some(bytes), thread.rest);
+}
+
+/// A send is about to pass unseen while peers want buffers.
+#[cold]
+pub extern "C" fn send_at_rest() {
+    direct::hear();
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *tls::thread() };
+    hear(thread, None, thread.rest.saturating_add(1));
+}
+
+fn hear(thread: &mut Thread, read: Option<usize>, remaining: usize) {
+    // SAFETY: this thread's own session, to which no other reference is held: the hooks are not running, or the next
+    // implementation runs.
+    if let Some(session) = unsafe { thread.session.as_mut() }
+        && session.hear(read, remaining)
+    {
+        thread.rest = 0;
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::direct::{self, Kernel, Outcome, Read};
 use crate::ranges::Owner;
 use crate::session::Session;
-use crate::{clock, copies, resolve, tls};
+use crate::{call, clock, copies, resolve, tls};
 use copytune_core::engine::Node;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -80,15 +80,21 @@ pub unsafe extern "C" fn process_vm_writev(
 /// # Safety
 /// As process_vm_readv(2); `next` is that function.
 unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
-    // SAFETY: reads this thread's words. Inside an outermost call the session is lent to nobody else (see
-    // `copy_inside_call`); nothing below comes back here, because `next` is the C library's function.
-    let (session, active) = unsafe {
-        let thread = tls::thread();
-        if (*thread).frame == 0 {
-            return None;
+    // SAFETY: this thread's own words, to which no other reference is held while the next implementation runs.
+    let thread = unsafe { &mut *tls::thread() };
+    if thread.frame == 0 {
+        if thread.rest > 0 && read.bytes >= direct::LEAST {
+            call::read_at_rest(thread, read.bytes);
         }
-        ((*thread).session.as_mut()?, (*thread).active)
-    };
+        return None;
+    }
+    let active = thread.active;
+    // SAFETY: inside an outermost call the session is lent to nobody else (see `copy_inside_call`); nothing below comes
+    // back here, because `next` is the C library's function.
+    let session = unsafe { thread.session.as_mut()? };
+    if read.bytes >= direct::LEAST {
+        session.engine.note_read(read.bytes);
+    }
     // Where nothing is to be matched with, what earlier calls have left must not be.
     let owner = match active.is_null() {
         true => Owner::NONE,

@@ -169,6 +169,20 @@ impl Session {
         }
     }
 
+    /// In a rest of which so many calls are left: the kernel is to read a message of so many bytes, or, if there are none, a
+    /// buffer may be sent that peers want. Whether calls are to be followed again.
+    #[cold]
+    pub fn hear(&mut self, read: Option<usize>, remaining: usize) -> bool {
+        self.busy.swap(true, Ordering::SeqCst);
+        let ends = life::is_on()
+            && match read {
+                Some(bytes) => self.engine.hear_read(bytes, remaining),
+                None => self.engine.end_rest(remaining),
+            };
+        self.busy.store(false, Ordering::Release);
+        ends
+    }
+
     #[inline(always)]
     fn follow(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
         // What a Wait or Test call ends is looked up before anything else.

@@ -1,9 +1,9 @@
 //! The exported MPI symbols: each spelling has a slot; a stub leads from the symbol to the wrapper for the number of
-//! words that its arguments take on the stack, or past it while the thread rests.
+//! words that its arguments take on the stack, or past it while the thread rests (but for sends of what peers want).
 
 use crate::dynamic::Name;
 use crate::wrapper::*;
-use crate::{resolve, tls};
+use crate::{direct, resolve, tls};
 use copytune_core::calls::{Binding, CALLS, Call, Completion, Data, Role};
 use core::arch::naked_asm;
 use core::ffi::CStr;

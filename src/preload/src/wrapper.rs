@@ -148,3 +148,41 @@ wrapper!(wrap_4 "" "3" "2" "1" "0");
 wrapper!(wrap_5 "sub rsp, 8" "4" "3" "2" "1" "0");
 wrapper!(wrap_6 "" "5" "4" "3" "2" "1" "0");
 wrapper!(wrap_7 "sub rsp, 8" "6" "5" "4" "3" "2" "1" "0");
+
+/// A send of a resting thread is to be followed. In: rax the wrapper that it goes to, r11 the slot.
+#[unsafe(naked)]
+pub unsafe extern "C" fn rouse() {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "push r11",
+        "push rax",
+        "call {send_at_rest}",
+        "pop rax",
+        "pop r11",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "mov r10, qword ptr [rip + copytune_tls@GOTTPOFF]",
+        // Nothing is left of the rest: as if this call had been followed all along.
+        "clc",
+        "jmp rax",
+        ".cfi_endproc",
+        send_at_rest = sym call::send_at_rest,
+    )
+}

@@ -35,8 +35,8 @@ mod slots;
 mod space;
 mod wanted;
 
-pub use promotion::{has_requests, is_asked, sending, shows};
-pub use reader::{Outcome, Reader};
+pub use promotion::{ASKED, HEARD, has_requests, hear, is_asked, sending, shows};
+pub use reader::{LEAST, Outcome, Reader};
 pub use reading::{Kernel, Read};
 pub use slot::Slot;
 

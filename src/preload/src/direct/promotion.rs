@@ -26,8 +26,11 @@ const SPARSE: u32 = 64;
 static SEEN: AtomicU64 = AtomicU64::new(0);
 /// Where the number of requests is, and what it is while nothing is to be done in a send: one question for everything that
 /// [`is_asked_closely`] asks. Mended by [`look_out`].
-static ASKED: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NEVER).cast_mut());
+pub static ASKED: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NEVER).cast_mut());
 static ANSWERED: AtomicU64 = AtomicU64::new(0);
+/// What the number was when a resting thread was roused last, or requests were taken: the stubs of sends rouse one where it
+/// has changed.
+pub static HEARD: AtomicU64 = AtomicU64::new(0);
 /// Stands for the number of requests where none are taken.
 static NEVER: AtomicU64 = AtomicU64::new(0);
 /// Whether some of them wait.
@@ -92,16 +95,27 @@ pub fn is_asked() -> bool {
 pub(super) fn look_out() {
     /// More requests than there can ever be.
     const EVERY_SEND: u64 = u64::MAX;
-    let (mut asked, mut answered) = (&raw const NEVER, NEVER.load(Relaxed));
+    let mut asked = &raw const NEVER;
+    let mut heard = NEVER.load(Relaxed);
+    let mut answered = heard;
     if is_on()
         && let Some(arena) = arena::own()
     {
         let busy = WAITING.load(Relaxed) || SHOWS.load(Relaxed) || HIGH.load(Relaxed) != 0;
         asked = &raw const arena.words().asked;
-        answered = if busy { EVERY_SEND } else { SEEN.load(Relaxed) };
+        heard = SEEN.load(Relaxed);
+        answered = if busy { EVERY_SEND } else { heard };
     }
+    HEARD.store(heard, Relaxed);
     ANSWERED.store(answered, Relaxed);
     ASKED.store(asked.cast_mut(), Relaxed);
+}
+
+/// A resting thread is roused: once for each request, whether or not one of its sends is what the request means.
+pub fn hear() {
+    // SAFETY: as in `is_asked`.
+    let asked = unsafe { &*ASKED.load(Relaxed) };
+    HEARD.store(asked.load(Relaxed), Relaxed);
 }
 
 #[inline(never)]

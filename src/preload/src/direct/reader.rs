@@ -11,8 +11,8 @@ use copytune_core::routines::CopyFn;
 use core::sync::atomic::Ordering::Acquire;
 use libc::pid_t;
 
-/// Shorter messages: hardly a whole page lies in them.
-const LEAST: usize = 2 * PAGE;
+/// Shorter messages are not read directly: hardly a whole page lies in them.
+pub const LEAST: usize = 2 * PAGE;
 /// Without a quick question about one address, only copies that take the kernel longer than reading /proc/PID/maps.
 const LEAST_WITHOUT_QUERY: usize = 512 * 1024;
 /// Ranges that are counted (two for each place of the table).

@@ -1,0 +1,39 @@
+//! A program that has nothing to tune for a long time comes to rest; when messages come that can be read directly, both sides
+//! must notice it at once, not when the rest ends.
+
+mod common;
+
+use common::direct::{assert_clean, job, read_directly};
+use common::saved::adopt_all;
+use common::{BOTH, private_dir};
+
+/// Enough that a replay rests, for thousands of calls more.
+const SHORT: &str = "2500";
+/// Ends before that rest does.
+const LONG: u64 = 1500;
+/// Some before the receiver asks for the buffer and the sender has moved it.
+const BEFORE: u64 = 50;
+
+#[test]
+fn direct_copies_end_a_rest() {
+    for &library in BOTH {
+        let learning = private_dir();
+        let run = job(library, "phases.c", &["0", "600"]).tuned(learning.path());
+        let run = run.user_space_copies().run();
+        run.expect_success("a run in mode tune");
+        let dir = private_dir();
+        adopt_all(learning.path(), dir.path());
+        let replay = job(library, "phases.c", &[SHORT, &LONG.to_string()])
+            .tuned(dir.path())
+            .env("COPYTUNE_MODE", "replay")
+            .env("COPYTUNE_LOG", "debug")
+            .run();
+        replay.expect_success("a replay");
+        assert_clean(&replay, "phases");
+        let direct = read_directly(&replay);
+        assert!(
+            (LONG - BEFORE..=LONG).contains(&direct),
+            "{library:?}: {direct} of {LONG}"
+        );
+    }
+}
