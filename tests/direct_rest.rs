@@ -16,14 +16,17 @@ const BEFORE: u64 = 50;
 
 #[test]
 fn direct_copies_end_a_rest() {
-    for &library in BOTH {
+    for (&library, how) in BOTH
+        .iter()
+        .flat_map(|library| [(library, "send"), (library, "sendrecv")])
+    {
         let learning = private_dir();
-        let run = job(library, "phases.c", &["0", "600"]).tuned(learning.path());
+        let run = job(library, "phases.c", &["0", "600", how]).tuned(learning.path());
         let run = run.user_space_copies().run();
         run.expect_success("a run in mode tune");
         let dir = private_dir();
         adopt_all(learning.path(), dir.path());
-        let replay = job(library, "phases.c", &[SHORT, &LONG.to_string()])
+        let replay = job(library, "phases.c", &[SHORT, &LONG.to_string(), how])
             .tuned(dir.path())
             .env("COPYTUNE_MODE", "replay")
             .env("COPYTUNE_LOG", "debug")
@@ -33,7 +36,7 @@ fn direct_copies_end_a_rest() {
         let direct = read_directly(&replay);
         assert!(
             (LONG - BEFORE..=LONG).contains(&direct),
-            "{library:?}: {direct} of {LONG}"
+            "{library:?}, {how}: {direct} of {LONG}"
         );
     }
 }
