@@ -283,16 +283,28 @@ impl Record {
             mean: mean * self.tick,
             deviation: deviation * self.tick,
         };
-        let times = &interval.times;
-        let mean = times.mean().unwrap_or(f64::NAN);
-        let all = measure(mean, times.count(), times.deviation().unwrap_or(f64::NAN));
+        let total = interval.total().unwrap_or(f64::NAN);
+        let evidence = match &interval.tuner {
+            Some(tuner) => tuner.classes().iter().map(|class| class.executions).sum(),
+            None => 0,
+        };
         let outcome = interval.tuner.as_ref().and_then(|tuner| tuner.outcome());
-        let (default, tuned) = match outcome {
-            Some(outcome) => (
+        let (default, tuned) = match (outcome, &interval.tuner) {
+            (Some(outcome), _) => (
                 measure(outcome.default_cost, outcome.executions.0, f64::NAN),
                 measure(outcome.tuned_cost, outcome.executions.1, f64::NAN),
             ),
-            None => (all, Measure::default()),
+            (None, Some(tuner)) => {
+                let cost = tuner.typical_cost().unwrap_or(f64::NAN);
+                (measure(cost, evidence, f64::NAN), Measure::default())
+            }
+            (None, None) => {
+                let times = &interval.times;
+                let deviation = times.deviation().unwrap_or(f64::NAN);
+                // Not the mean of those that were timed: they do not stand for equally many.
+                let mean = total / executions as f64;
+                (measure(mean, times.count(), deviation), Measure::default())
+            }
         };
         let chosen: Vec<Option<String>> = members
             .iter()
@@ -325,10 +337,6 @@ impl Record {
                 })
                 .collect(),
         };
-        let evidence = match &interval.tuner {
-            Some(tuner) => tuner.classes().iter().map(|class| class.executions).sum(),
-            None => 0,
-        };
         let mut saved = interval.tuner.as_ref().map(Tuner::save);
         let history = saved
             .as_mut()
@@ -337,7 +345,7 @@ impl Record {
             nodes,
             stops,
             executions,
-            seconds: mean * self.tick * executions as f64,
+            seconds: total * self.tick,
             phase: phase(interval, &chosen),
             evidence,
             default,

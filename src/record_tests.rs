@@ -413,3 +413,31 @@ fn the_interval_executed_last_and_most_speaks_for_a_node() {
         Some(best() + 1)
     );
 }
+
+/// A rank waits long for another in one of its first executions, which are all timed; of later ones few are. It counts once,
+/// and not at all where a tuner knows what an execution takes and has not seen it.
+#[test]
+fn one_long_wait_counts_once() {
+    for bytes in [0, 65536] {
+        let mut thread = Thread::new(Mode::Tune, Knowledge::default());
+        for round in 0..4000 {
+            if round == 3 {
+                thread.clock.0 += 1_000_000_000;
+            }
+            for offset in [16, 32] {
+                thread.call_with(offset, bytes);
+            }
+        }
+        let took = thread.clock.0 as f64 * 1e-9;
+        let state = thread.saved();
+        let interval = &state.intervals[0];
+        assert!(interval.executions >= 3900);
+        let least = if bytes == 0 { 0.9 * took } else { 0.0 };
+        let expected = least..1.1 * took;
+        let seconds = interval.seconds;
+        assert!(
+            expected.contains(&seconds),
+            "{bytes}: {seconds} of {took} s"
+        );
+    }
+}

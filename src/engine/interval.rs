@@ -5,6 +5,7 @@ mod presence;
 
 pub(super) use presence::Attendance;
 
+use super::elapsed::Elapsed;
 use super::node::usable;
 use super::{Config, Node};
 use crate::flow::{IntervalId, NodeId};
@@ -102,8 +103,9 @@ pub struct Interval {
     pub variables: Vec<Variable>,
     /// Its tuner, in stage [`Stage::Tuning`].
     pub tuner: Option<Tuner>,
-    /// Ticks of its timed executions, whatever their configuration and class.
+    /// Ticks of its timed executions that no tuner learns from.
     pub times: Sums,
+    pub(super) elapsed: Elapsed,
     /// Ticks of its copies per tick of its time, in that execution of the watch in which they were most: others may have
     /// waited for a processor.
     pub share: f64,
@@ -135,6 +137,7 @@ impl Interval {
             variables: Vec::new(),
             tuner: None,
             times: Sums::default(),
+            elapsed: Elapsed::default(),
             share: 0.0,
             classes: Vec::new(),
             held: Vec::new(),
@@ -275,6 +278,7 @@ impl Interval {
 
     /// A timed execution has ended that no tuner learns from.
     pub(super) fn watch(&mut self, ticks: f64, nodes: &[Node]) {
+        self.elapsed.add(self.executions, ticks);
         if self.stage == Stage::Watching {
             if self.seen == 1 {
                 // The first is not counted.
@@ -288,6 +292,12 @@ impl Interval {
             self.share = self.share.max(own as f64 / ticks.max(1.0));
         }
         self.times.push(ticks);
+    }
+
+    /// Ticks of all executions, as far as some were timed or a tuner knows what one takes.
+    pub fn total(&self) -> Option<f64> {
+        let typical = self.tuner.as_ref().and_then(Tuner::typical_cost);
+        self.elapsed.total(self.executions, typical)
     }
 
     /// What was adopted is taken back.

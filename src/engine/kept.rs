@@ -185,7 +185,7 @@ impl Interval {
     /// Goes on as the interval of the same nodes that was dissolved.
     fn go_on(&mut self, before: Interval, settings: &Settings) {
         self.executions += before.executions;
-        (self.times, self.share) = (before.times, before.share);
+        (self.times, self.elapsed, self.share) = (before.times, before.elapsed, before.share);
         let counts = Config::counts(&before.variables);
         let saved = before.tuner.map(|tuner| tuner.save());
         let tuner = saved.and_then(|saved| Tuner::restore(saved, counts.choices(), settings).ok());

@@ -3,6 +3,7 @@
 //! tests drive it with a mock clock and replayed traces.
 
 mod blind;
+mod elapsed;
 mod evaluation;
 mod interval;
 mod kept;

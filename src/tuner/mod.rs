@@ -305,6 +305,16 @@ impl Tuner {
         self.outcome.as_ref()
     }
 
+    /// What an execution typically costs now, in the caller's unit, as far as that is known.
+    pub fn typical_cost(&self) -> Option<f64> {
+        let cost = match (self.decision(), &self.outcome) {
+            (Phase::Adopted, Some(outcome)) => outcome.tuned_cost,
+            (Phase::Rejected, Some(outcome)) => outcome.default_cost,
+            _ => self.classes.mean_baseline(),
+        };
+        (cost > 0.0).then_some(cost)
+    }
+
     /// The classes of executions met, each with its default cost and its own best.
     pub fn classes(&self) -> &[Class] {
         self.classes.entries()

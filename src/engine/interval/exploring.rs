@@ -29,7 +29,6 @@ impl Interval {
         let Some(tuner) = &mut self.tuner else {
             return false;
         };
-        self.times.push(ticks);
         self.unread = false;
         if tuner.phase() != Phase::Quench {
             return self.tune_otherwise(class, ticks, nodes);
