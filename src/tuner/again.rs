@@ -11,8 +11,8 @@
 
 use crate::stats::Interval;
 use crate::tuner::configuration::Configuration;
-use crate::tuner::guard::{Finding, Outcome, Pace};
-use crate::tuner::{Phase, Tuner};
+use crate::tuner::guard::{Finding, Guard, Outcome, Pace};
+use crate::tuner::{COSTS, Phase, Tuner};
 use serde::{Deserialize, Serialize};
 
 /// Searches after an adoption.
@@ -23,6 +23,13 @@ const PATIENCE: u64 = 4;
 
 /// A further search runs each configuration so often, and counts the last.
 pub(super) const TIMES: u8 = 2;
+
+/// At the end of a further search: evaluations of the best configuration with choices that were held back at every variable.
+const IN_COMPANY: u8 = 8;
+
+/// By how many deviations of one execution a configuration must have been cheaper in the search than in the comparison, to be
+/// given more time there.
+const CHEAPER: f64 = 2.0;
 
 /// Numbers of choices of a tuner's variables. Choice 0 is the default.
 #[derive(Debug, Clone, Copy)]
@@ -91,6 +98,31 @@ impl Again {
     }
 }
 
+/// A further search that the end of the run, or of its interval, has interrupted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Interrupted {
+    /// What was compared with what stands, and how far that is; none: the search was not over.
+    comparison: Option<(Configuration, Guard)>,
+    /// See [`Tuner::propose_uniform`].
+    uniform: Option<u16>,
+}
+
+impl Interrupted {
+    /// Whether it fits variables with these numbers of choices and holds possible values only.
+    pub(super) fn is_sound(&self, choices: &[u16]) -> bool {
+        self.comparison.as_ref().is_none_or(|(winner, guard)| {
+            winner.len() == choices.len()
+                && winner.iter().zip(choices).all(|(choice, n)| choice < n)
+                && guard.is_sound()
+        })
+    }
+
+    /// The winner that is compared, to renumber its choices.
+    pub(super) fn winner(&mut self) -> Option<&mut Configuration> {
+        self.comparison.as_mut().map(|(winner, _)| winner)
+    }
+}
+
 impl Tuner {
     /// Where it stands, as the outside should see it: a decision stands while a further search runs.
     pub fn decision(&self) -> Phase {
@@ -111,6 +143,7 @@ impl Tuner {
     pub fn revoke(&mut self) {
         if self.phase == Phase::Adopted {
             self.phase = Phase::Rejected;
+            self.interrupted = None;
             self.search.candidate.reset();
             self.drift.begin();
             if let Some(outcome) = &mut self.outcome {
@@ -123,6 +156,13 @@ impl Tuner {
     fn lasts(&self, configuration: &Configuration) -> bool {
         let mut pairs = configuration.iter().zip(&self.first);
         pairs.any(|(choice, first)| choice >= first)
+    }
+
+    /// Whether it has one at every variable that has such choices.
+    fn lasts_throughout(&self, configuration: &Configuration) -> bool {
+        let choices = self.choices.iter().zip(&self.first);
+        let mut all = configuration.iter().zip(choices);
+        all.all(|(choice, (n, first))| choice >= first || first >= n)
     }
 
     /// How the winner is to be compared with the incumbent.
@@ -140,8 +180,40 @@ impl Tuner {
         }
     }
 
-    /// Whether another search is due. To be asked now and then after a decision.
+    /// How to compare again, with longer leads, where what a comparison from emptied caches has come to is not to be believed:
+    /// what seems to be dearer has choices whose effects last, and cost less in the search than either costs here. It may take it
+    /// longer than [`Settings::lasting`](crate::tuner::Settings) to bring into the caches what others had left there. Asked where
+    /// the difference has been looked at; `faster`: the winner was shown to be faster.
+    pub(super) fn longer_pace(&self, faster: bool) -> Option<Pace> {
+        let guard = self.guard.as_ref()?;
+        let pace = guard.pace();
+        let (relative, cost) = guard.least()?;
+        let dearer = if faster {
+            &self.incumbent
+        } else {
+            &self.winner
+        };
+        let mut known = self.search.elites.entries().iter();
+        let seen = known.find(|elite| elite.configuration.same(dearer))?;
+        let deviation = self.search.model.noise().sqrt();
+        // A conversion from floating point saturates.
+        let executions = (self.settings.settling / cost.max(*COSTS.start())).ceil() as u32;
+        let is_doubtful = pace.evicts
+            && pace.longer == [0; 2]
+            && executions > pace.lead
+            && self.lasts(dearer)
+            && seen.estimate() + CHEAPER * deviation < relative;
+        is_doubtful.then(|| {
+            let arms = [&self.incumbent, &self.winner];
+            pace.with_longer(arms.map(|arm| if self.lasts(arm) { executions } else { 0 }))
+        })
+    }
+
+    /// Whether another search is due, or one that was interrupted. To be asked now and then after a decision.
     pub(super) fn may_improve(&self) -> bool {
+        if self.interrupted.is_some() {
+            return true;
+        }
         let held_back = self.choices.iter().zip(&self.first).any(|(n, m)| m < n);
         let most = match self.phase {
             Phase::Adopted => AFTER_ADOPTION,
@@ -151,22 +223,57 @@ impl Tuner {
         self.again.searches < most && self.again.is_due()
     }
 
-    /// Begins another search; what was decided stands.
+    /// Begins another search, or goes on with the one that was interrupted; what was decided stands.
     pub(super) fn search_again(&mut self) {
-        self.again.searches += 1;
         self.again.since = 0;
         self.standing = Some(self.phase);
         match self.phase {
             Phase::Adopted => self.incumbent.assign(&self.winner),
             _ => self.incumbent.reset(),
         }
-        self.search.model.let_in();
-        self.search.model.doubt();
         self.times = 0;
-        self.uniform = (self.choices.len() > 1 && self.settings.stretch == 0).then_some(0);
-        self.settings.strategy.reopen(&mut self.search);
-        self.phase = Phase::Quench;
-        self.propose();
+        match self.interrupted.take() {
+            Some(interrupted) => self.go_on(*interrupted),
+            None => {
+                self.again.searches += 1;
+                self.company = None;
+                self.search.model.let_in();
+                self.search.model.doubt();
+                self.uniform = (self.choices.len() > 1 && self.settings.stretch == 0).then_some(0);
+                self.settings.strategy.reopen(&mut self.search);
+                self.phase = Phase::Quench;
+                self.propose();
+            }
+        }
+    }
+
+    fn go_on(&mut self, interrupted: Interrupted) {
+        self.uniform = interrupted.uniform;
+        match interrupted.comparison {
+            Some((winner, mut guard)) => {
+                self.winner.assign(&winner);
+                guard.restart_block();
+                self.guard = Some(guard);
+                self.phase = Phase::Guard;
+                self.run_guarded();
+            }
+            None => {
+                self.phase = Phase::Quench;
+                self.propose();
+            }
+        }
+    }
+
+    /// What there is to go on with in another run.
+    pub(super) fn interrupt(&self) -> Option<Box<Interrupted>> {
+        if self.standing.is_none() {
+            return self.interrupted.clone();
+        }
+        let guard = self.guard.clone();
+        Some(Box::new(Interrupted {
+            comparison: guard.map(|guard| (self.winner.clone(), guard)),
+            uniform: self.uniform,
+        }))
     }
 
     /// Next: one of the choices that were held back, the same at every variable; false: there are no more. What such a choice
@@ -200,6 +307,66 @@ impl Tuner {
             self.search.candidate[variable] = choice;
         }
         true
+    }
+
+    /// The search is over. Where the best configuration has choices that were held back at some variables only, the next
+    /// evaluations are of the same with the best of those at every variable: mixed with others both may seem equally good, but
+    /// only what leaves the caches the same everywhere goes on as it was. False: there is no such one.
+    pub(super) fn begin_company(&mut self) -> bool {
+        if self.standing.is_none() || self.company.is_some() {
+            return false;
+        }
+        self.company = Some(0);
+        let noise = self.search.model.noise();
+        let best = match self.search.elites.contender(noise) {
+            Some(best)
+                if self.lasts(&best.configuration)
+                    && !self.lasts_throughout(&best.configuration) =>
+            {
+                best
+            }
+            _ => return false,
+        };
+        self.winner.assign(&best.configuration);
+        let model = &self.search.model;
+        for (variable, (&n, &first)) in self.choices.iter().zip(&self.first).enumerate() {
+            let effect = |choice: &u16| model.cell(variable, *choice).effect;
+            let held_back = (first..n).min_by(|a, b| effect(a).total_cmp(&effect(b)));
+            let choice = &mut self.winner[variable];
+            if *choice < first {
+                *choice = held_back.unwrap_or(*choice);
+            }
+        }
+        self.company = Some(IN_COMPANY);
+        self.propose();
+        true
+    }
+
+    /// Next: see [`Tuner::begin_company`]; false: there are no more.
+    pub(super) fn propose_company(&mut self) -> bool {
+        let is_under_way = self.company.is_some_and(|left| left > 0);
+        if is_under_way {
+            self.search.repeating = true;
+            self.search.candidate.assign(&self.winner);
+        }
+        is_under_way
+    }
+
+    /// What a search has found: the best configuration. In its place a further search takes one that seems as good and has
+    /// choices that were held back at every variable that has such; see [`Tuner::begin_company`].
+    pub(super) fn found(&self) -> Option<&Configuration> {
+        let noise = self.search.model.noise();
+        let elites = &self.search.elites;
+        let best = elites.contender(noise)?;
+        if self.standing.is_none() || !self.lasts(&best.configuration) {
+            return Some(&best.configuration);
+        }
+        let most = best.estimate() + CHEAPER * noise.sqrt();
+        let as_good = elites.entries().iter().filter(|elite| {
+            elite.estimate() <= most && self.lasts_throughout(&elite.configuration)
+        });
+        let in_company = as_good.min_by(|a, b| a.estimate().total_cmp(&b.estimate()));
+        Some(&in_company.unwrap_or(best).configuration)
     }
 
     /// A further search's comparison has ended. Returns the outcome to decide by, or `None` where what was decided

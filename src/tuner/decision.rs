@@ -1,15 +1,18 @@
 //! The end of a search: the guard's comparison, what is settled by it, and what opens it again.
 
-use super::guard::{Finding, Guard, Outcome};
+use super::guard::{Finding, Guard, Outcome, Pace};
 use super::{Phase, Tuner};
 
 impl Tuner {
     #[cold]
     pub(super) fn decide_winner(&mut self) {
+        if self.begin_company() {
+            return;
+        }
         self.search.end();
-        match self.search.elites.contender(self.search.model.noise()) {
-            Some(elite) if !elite.configuration.same(&self.incumbent) => {
-                self.winner.assign(&elite.configuration);
+        match self.found().cloned() {
+            Some(found) if !found.same(&self.incumbent) => {
+                self.winner.assign(&found);
                 self.start_guard();
             }
             _ => {
@@ -20,7 +23,10 @@ impl Tuner {
     }
 
     pub(super) fn start_guard(&mut self) {
-        let pace = self.pace();
+        self.compare(self.pace());
+    }
+
+    fn compare(&mut self, pace: Pace) {
         self.guard = Some(Guard::new(&mut self.search.random, pace));
         self.phase = Phase::Guard;
         self.run_guarded();
@@ -51,9 +57,11 @@ impl Tuner {
             self.history.add(cost / baseline, best, Phase::Guard);
         }
         let decision = guard.observe(cost / baseline, cost, &mut self.search.random);
-        match decision {
-            Some(outcome) => self.settle(outcome),
-            None => self.run_guarded(),
+        let faster = decision.is_some_and(|outcome| outcome.finding == Finding::Faster);
+        match (self.longer_pace(faster), decision) {
+            (Some(pace), _) => self.compare(pace),
+            (None, Some(outcome)) => self.settle(outcome),
+            (None, None) => self.run_guarded(),
         }
     }
 
@@ -111,6 +119,7 @@ impl Tuner {
     /// Costs have shifted for long: learns the baseline anew; then an adopted winner is tested again, and a
     /// rejected search continues with what it knows.
     pub(super) fn reopen(&mut self) {
+        self.interrupted = None;
         self.reguard = self.phase == Phase::Adopted;
         self.phase = Phase::Baseline;
         self.search.candidate.reset();

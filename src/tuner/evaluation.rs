@@ -121,6 +121,20 @@ impl Tuner {
             self.propose();
             return;
         }
+        if let Some(left @ 1..) = &mut self.company
+            && self.owed == 0
+        {
+            *left -= 1;
+            let is_over = *left == 0;
+            self.search.progress.total += 1;
+            self.search.absorb();
+            if is_over {
+                self.decide_winner();
+            } else {
+                self.propose();
+            }
+            return;
+        }
         if self.owed == 0 && self.settings.stretch == 0 {
             if self.settings.strategy.advance(&mut self.search, verdict) {
                 self.decide_winner();

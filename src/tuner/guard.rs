@@ -79,6 +79,10 @@ pub struct Pace {
     /// Whether each block begins with one execution that empties the caches ([`Guard::evicts`]).
     #[serde(default)]
     pub evicts: bool,
+    /// Longer leads, of the default and of the winner, where it may take long to come from there to what one costs for good;
+    /// 0: none.
+    #[serde(default)]
+    pub longer: [u32; 2],
 }
 
 /// Executions until the caches are as a configuration leaves them that finds them empty: after non-temporal stores to 1 MiB the
@@ -94,6 +98,7 @@ impl Pace {
         lead: 1,
         each: 1,
         evicts: false,
+        longer: [0; 2],
     };
 
     /// What a configuration does to the machine lasts for `executions` executions after it.
@@ -102,8 +107,21 @@ impl Pace {
         Self {
             lead: lasting.max(1 + FILLED),
             each: lasting.div_ceil(BLOCK as u32),
-            evicts: false,
+            ..Self::SINGLE
         }
+    }
+
+    /// The same with longer leads, of so many executions.
+    pub fn with_longer(self, longer: [u32; 2]) -> Self {
+        Self {
+            longer: longer.map(|executions| executions.min(Self::MOST)),
+            ..self
+        }
+    }
+
+    /// The lead of the winner's blocks, or of the default's.
+    fn lead_of(&self, winner: bool) -> u32 {
+        self.lead.max(self.longer[usize::from(winner)])
     }
 }
 
@@ -148,9 +166,13 @@ impl Arm {
 
     /// Typical cost of an execution, in the caller's unit.
     fn cost(&self) -> f64 {
-        let (mut values, n) = sample(&self.costs);
-        trimmed_mean_in_place(&mut values[..n]).unwrap_or(0.0)
+        typical(&self.costs)
     }
+}
+
+fn typical(values: &[f64]) -> f64 {
+    let (mut values, n) = sample(values);
+    trimmed_mean_in_place(&mut values[..n]).unwrap_or(0.0)
 }
 
 /// The values on the stack, to be sorted, and how many there are.
@@ -216,6 +238,7 @@ impl Guard {
         let paces = [self.pace.lead, self.pace.each];
         self.filled <= BLOCK
             && paces.iter().all(|pace| (1..=Pace::MOST).contains(pace))
+            && self.pace.longer.iter().all(|lead| *lead <= Pace::MOST)
             && executions <= Pace::MOST
             && relative.is_finite()
             && costs.is_finite()
@@ -235,7 +258,7 @@ impl Guard {
         *executions += 1;
         (*relatives, *costs) = (*relatives + relative, *costs + cost);
         let wanted = if self.filled == 0 {
-            self.pace.lead
+            self.pace.lead_of(self.winner_runs)
         } else {
             self.pace.each
         };
@@ -272,6 +295,32 @@ impl Guard {
         self.second = false;
         self.winner_runs = random.bits() >> 63 == 1;
         self.look()
+    }
+
+    /// How blocks are laid out.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// The block under way begins again, for what came before it has been interrupted.
+    pub fn restart_block(&mut self) {
+        self.filled = 0;
+        self.part = (0, 0.0, 0.0);
+    }
+
+    /// Where the difference has just been looked at: the typical costs of both, relative and in the caller's unit, the lesser
+    /// one.
+    pub fn least(&self) -> Option<(f64, f64)> {
+        let between = self.filled == 0 && self.part.0 == 0 && !self.second;
+        let pairs = self.winner.costs.len() as u64;
+        if !between || !LOOKS.contains(&pairs) {
+            return None;
+        }
+        let [default, winner] = [&self.default, &self.winner];
+        Some((
+            typical(&default.relative).min(typical(&winner.relative)),
+            default.cost().min(winner.cost()),
+        ))
     }
 
     fn look(&self) -> Option<Outcome> {

@@ -36,7 +36,7 @@ pub mod space;
 pub mod strategy;
 pub mod tabu;
 
-use crate::tuner::again::{Again, Choices};
+use crate::tuner::again::{Again, Choices, Interrupted};
 use crate::tuner::class::{Class, Classes};
 use crate::tuner::configuration::Configuration;
 use crate::tuner::draft::Draft;
@@ -78,6 +78,8 @@ pub struct Settings {
     /// For how long a choice that is not among the first ([`again::Choices`]) may affect what comes after it, in the
     /// unit of costs.
     pub lasting: f64,
+    /// How long it may take until such a choice costs what it costs for good, in caches that were emptied; the same unit.
+    pub settling: f64,
     /// How to explore; see [`strategy::by_name`].
     pub strategy: &'static dyn Strategy,
 }
@@ -89,6 +91,7 @@ impl Default for Settings {
             turn: 0,
             stretch: STRETCH,
             lasting: 0.0,
+            settling: 0.0,
             strategy: strategy::default(),
         }
     }
@@ -101,6 +104,7 @@ impl std::fmt::Debug for Settings {
             .field("turn", &self.turn)
             .field("stretch", &self.stretch)
             .field("lasting", &self.lasting)
+            .field("settling", &self.settling)
             .field("strategy", &self.strategy.name())
             .finish()
     }
@@ -143,6 +147,8 @@ pub struct Tuner {
     /// The decision that stands while another search runs.
     standing: Option<Phase>,
     again: Again,
+    /// A further search of an earlier run, until it is taken up.
+    interrupted: Option<Box<Interrupted>>,
     /// See [`Tuner::is_confirmed`].
     confirmed: bool,
     search: Search,
@@ -163,6 +169,8 @@ pub struct Tuner {
     times: u8,
     /// While a further search begins: see [`Tuner::propose_uniform`].
     uniform: Option<u16>,
+    /// At the end of a further search: see [`Tuner::begin_company`].
+    company: Option<u8>,
     /// Whether an evaluation leads to nothing but the default strategy's next step; see [`Tuner::find_course`].
     straight: bool,
     /// What makes a cost relative: the inverse of the default's, in the class that was evaluated last.
@@ -189,6 +197,7 @@ impl Tuner {
             incumbent: Configuration::new(all.len()),
             standing: None,
             again: Again::default(),
+            interrupted: None,
             confirmed: false,
             classes: Classes::new(all.len()),
             guard: None,
@@ -204,6 +213,7 @@ impl Tuner {
             evicting: Configuration::of(evicting, all.len()),
             times: 0,
             uniform: None,
+            company: None,
             choices: all,
             first: first.to_vec(),
         }
@@ -405,7 +415,7 @@ impl Tuner {
         if self.owed > 0 {
             self.search.candidate.reset();
         } else if self.exploring() {
-            if !self.propose_uniform() {
+            if !self.propose_uniform() && !self.propose_company() {
                 self.settings.strategy.propose(&mut self.search);
             }
         } else if self.ticks.is_multiple_of(self.settings.stretch) {

@@ -1,6 +1,6 @@
 //! What of a tuner outlives the process, and the checks before it is believed.
 
-use crate::tuner::again::{Again, Choices};
+use crate::tuner::again::{Again, Choices, Interrupted};
 use crate::tuner::class::{Class, Classes};
 use crate::tuner::configuration::Configuration;
 use crate::tuner::drift::Drift;
@@ -54,6 +54,9 @@ pub struct Saved {
     /// When to search again; a file without it has not done so.
     #[serde(default)]
     again: Again,
+    /// A further search that was not over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    interrupted: Option<Box<Interrupted>>,
     /// Whether what was adopted has been found to pay in the program as a whole.
     #[serde(default)]
     confirmed: bool,
@@ -122,6 +125,12 @@ impl Saved {
                 self.search.progress = Default::default();
             }
         }
+        let mut interrupted = self.interrupted.as_mut();
+        if let Some(winner) = interrupted.as_mut().and_then(|it| it.winner())
+            && !moved(winner)
+        {
+            self.interrupted = None;
+        }
         self.search.memory = Default::default();
         self.choices = choices.to_vec();
         self.check()?;
@@ -147,6 +156,10 @@ impl Saved {
                 .all(|class| class.is_sound(&self.choices))
             && self.search.is_sound(&self.choices)
             && self.guard.as_ref().is_none_or(Guard::is_sound)
+            && self
+                .interrupted
+                .as_ref()
+                .is_none_or(|interrupted| interrupted.is_sound(&self.choices))
             && (self.phase != Phase::Guard || self.guard.is_some())
             && (self.phase != Phase::Quench || self.choices.iter().any(|&n| n > 1))
             && self.drift.is_sound();
@@ -159,8 +172,8 @@ impl Saved {
 }
 
 impl Tuner {
-    /// Everything needed to continue in another run. A further search that is under way is not continued, but begun
-    /// again some time: what stands is what counts.
+    /// Everything needed to continue in another run. What stands is what counts; a further search that is under way is gone on
+    /// with after a while.
     pub fn save(&self) -> Saved {
         let winner = match self.standing {
             Some(_) => &self.incumbent,
@@ -176,6 +189,7 @@ impl Tuner {
             reguard: self.reguard,
             search: self.search.save(),
             again: self.again,
+            interrupted: self.interrupt(),
             confirmed: self.confirmed,
             guard: match self.standing {
                 Some(_) => None,
@@ -214,11 +228,13 @@ impl Tuner {
             incumbent: Configuration::new(all.len()),
             standing: None,
             again: saved.again,
+            interrupted: saved.interrupted,
             confirmed: saved.confirmed,
             first: first.to_vec(),
             evicting: Configuration::of(evicting, all.len()),
             times: 0,
             uniform: None,
+            company: None,
             settings: settings.clone(),
             phase: saved.phase,
             winner: saved.winner,

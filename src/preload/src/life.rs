@@ -264,6 +264,7 @@ pub fn new_engine() -> Option<(Engine, Library)> {
             seed: job.options.seed ^ u64::from(job.place.0) << 32,
             turn: (job.place.0 & 1) as u8,
             lasting: routines::LASTING * clock::rate(),
+            settling: routines::SETTLING * clock::rate(),
             strategy: strategy::by_name(job.options.strategy).unwrap_or(strategy::default()),
             ..Settings::default()
         },
