@@ -65,7 +65,7 @@ pub const LASTING: f64 = 1e-3;
 /// How long, in seconds, it may take such a routine to bring into the caches what it lives on. `rep movsb` with four messages
 /// of 128 KiB after each other, after a non-temporal copy: as fast as for good in a fifth to a third of all cases after 3 ms, in
 /// three quarters after 8 ms, in nine of ten after 16 ms.
-pub const SETTLING: f64 = 16e-3;
+pub const SETTLING: f64 = 10e-3;
 
 impl Routine {
     /// The routine's code, or `None` where a CPU with `features` cannot run it.

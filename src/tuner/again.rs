@@ -199,10 +199,9 @@ impl Tuner {
         // A conversion from floating point saturates.
         let executions = (self.settings.settling / cost.max(*COSTS.start())).ceil() as u32;
         let is_doubtful = pace.evicts
-            && pace.longer == [0; 2]
             && executions > pace.lead
             && self.lasts(dearer)
-            && seen.estimate() + CHEAPER * deviation < relative;
+            && seen.estimate() + CHEAPER * deviation * seen.error() < relative;
         is_doubtful.then(|| {
             let arms = [&self.incumbent, &self.winner];
             pace.with_longer(arms.map(|arm| if self.lasts(arm) { executions } else { 0 }))

@@ -56,7 +56,7 @@ impl Elite {
 
     /// Standard error of the estimate, in deviations of one execution.
     #[inline]
-    fn error(&self) -> f64 {
+    pub(super) fn error(&self) -> f64 {
         1.0 / (self.executions + PREDICTION_WEIGHT).sqrt()
     }
 }

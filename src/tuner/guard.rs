@@ -79,7 +79,7 @@ pub struct Pace {
     /// Whether each block begins with one execution that empties the caches ([`Guard::evicts`]).
     #[serde(default)]
     pub evicts: bool,
-    /// Longer leads, of the default and of the winner, where it may take long to come from there to what one costs for good;
+    /// Longer leads, of the default's blocks and of the winner's, where it may take long until one costs what it costs for good;
     /// 0: none.
     #[serde(default)]
     pub longer: [u32; 2],
@@ -111,10 +111,12 @@ impl Pace {
         }
     }
 
-    /// The same with longer leads, of so many executions.
+    /// The same with longer leads, of so many executions; caches are not emptied, because what lives on what the other
+    /// configuration has left has used it up by then.
     pub fn with_longer(self, longer: [u32; 2]) -> Self {
         Self {
             longer: longer.map(|executions| executions.min(Self::MOST)),
+            evicts: false,
             ..self
         }
     }
