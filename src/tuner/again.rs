@@ -208,11 +208,8 @@ impl Tuner {
         })
     }
 
-    /// Whether another search is due, or one that was interrupted. To be asked now and then after a decision.
+    /// Whether another search is due. To be asked now and then after a decision.
     pub(super) fn may_improve(&self) -> bool {
-        if self.interrupted.is_some() {
-            return true;
-        }
         let held_back = self.choices.iter().zip(&self.first).any(|(n, m)| m < n);
         let most = match self.phase {
             Phase::Adopted => AFTER_ADOPTION,
@@ -244,6 +241,20 @@ impl Tuner {
                 self.propose();
             }
         }
+    }
+
+    /// The first execution of a run, which counts for nothing, has passed: goes on with a search of an earlier one. Whether
+    /// there is one.
+    pub(super) fn take_up(&mut self) -> bool {
+        let is_due = self.started && self.interrupted.is_some() && !self.is_undecided();
+        if is_due {
+            self.search_again();
+            self.find_course();
+        } else {
+            // In short runs there may be no further sample else.
+            self.drift.hasten();
+        }
+        is_due
     }
 
     fn go_on(&mut self, interrupted: Interrupted) {
@@ -312,7 +323,7 @@ impl Tuner {
     /// evaluations are of the same with the best of those at every variable: mixed with others both may seem equally good, but
     /// only what leaves the caches the same everywhere goes on as it was. False: there is no such one.
     pub(super) fn begin_company(&mut self) -> bool {
-        if self.standing.is_none() || self.company.is_some() {
+        if self.standing.is_none() || self.company.is_some() || self.settings.stretch > 0 {
             return false;
         }
         self.company = Some(0);

@@ -97,6 +97,11 @@ impl Drift {
         true
     }
 
+    /// The next sample is due soon.
+    pub fn hasten(&mut self) {
+        self.countdown = self.countdown.min(REFERENCE_PERIOD);
+    }
+
     /// Passes over the executions that are not to be timed; how many they are.
     #[inline]
     pub fn pause(&mut self) -> u32 {

@@ -359,7 +359,7 @@ impl Tuner {
     fn conclude_otherwise(&mut self, class: u32, cost: f64, own: impl FnMut(usize) -> f64) -> bool {
         if !self.started || !COSTS.contains(&cost) {
             self.ignore(cost);
-            return false;
+            return self.take_up();
         }
         let Some(baseline) = self.classes.count(class) else {
             return false;

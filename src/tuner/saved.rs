@@ -251,6 +251,9 @@ impl Tuner {
             scale: 0.0,
             choices: saved.choices,
         };
+        if tuner.interrupted.is_some() {
+            tuner.drift.hasten();
+        }
         tuner.resume();
         Ok(tuner)
     }
