@@ -62,9 +62,8 @@ pub struct Routine {
 /// For how long, in seconds, a routine that [`Routine::carries_over`] affects what comes after it, with some margin.
 pub const LASTING: f64 = 1e-3;
 
-/// How long, in seconds, it may take such a routine to bring into the caches what it lives on. `rep movsb` with four messages
-/// of 128 KiB after each other, after a non-temporal copy: as fast as for good in a fifth to a third of all cases after 3 ms, in
-/// three quarters after 8 ms, in nine of ten after 16 ms.
+/// How long, in seconds, such a routine may take to bring into the caches what it lives on, or to use up what others have left.
+/// Both happen by chance, mostly within so long a time (docs/architecture.md, further searches).
 pub const SETTLING: f64 = 10e-3;
 
 impl Routine {
@@ -80,7 +79,8 @@ impl Routine {
     ///   last one (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Skylake Server Power Management").
     /// - Non-temporal stores drive the destination out of the caches: whoever copies there next pays for it.
     /// - String instructions leave the destination where it is (they do not read it for ownership): in the second-level cache, if
-    ///   another routine has brought it there, and then they are as fast as any; else they stay slow for ever.
+    ///   another routine has brought it there, and then they are as fast as any; else they stay slow until something else has,
+    ///   if ever.
     pub fn carries_over(&self) -> bool {
         self.needs.contains(Features::AVX512) || self.evicts() || self.name.starts_with("rep-")
     }

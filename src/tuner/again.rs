@@ -5,9 +5,10 @@
 //! ([`Choices::first`]): single executions with and without them, mixed, would blame the wrong ones. The second has them too;
 //! it runs each configuration twice and counts the second time, and begins with those that have one of them at every
 //! variable. The comparison with what stands gives them time
-//! ([`Pace::lasting`]), and has both begin with the caches empty. What a further search finds must beat what stands. It
+//! ([`Pace::lasting`]), and has both begin with the caches empty; where its result contradicts the search, it gives them more
+//! ([`Pace::with_longer`]). What a further search finds must beat what stands. It
 //! starts with the rankings that are known, so it is shorter than the first, but believes their figures less: the other end of
-//! a message may have been tuned since.
+//! a message may have been tuned since. It goes on in the next run if it has to.
 
 use crate::stats::Interval;
 use crate::tuner::configuration::Configuration;
@@ -183,7 +184,8 @@ impl Tuner {
     /// How to compare again, with longer leads, where what a comparison from emptied caches has come to is not to be believed:
     /// what seems to be dearer has choices whose effects last, and cost less in the search than either costs here. It may take it
     /// longer than [`Settings::lasting`](crate::tuner::Settings) to bring into the caches what others had left there. Asked where
-    /// the difference has been looked at; `faster`: the winner was shown to be faster.
+    /// the difference has been looked at; `faster`: the winner was shown to be faster. An equal pair that the search has
+    /// flattered is compared twice, and adopted with a probability of 5 % at most.
     pub(super) fn longer_pace(&self, faster: bool) -> Option<Pace> {
         let guard = self.guard.as_ref()?;
         let pace = guard.pace();

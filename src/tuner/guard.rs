@@ -3,8 +3,8 @@
 //! Executions come in blocks of one configuration; each pair of blocks has both, in random order, so that neither
 //! drift nor a pattern of the program favours one. The first execution of a block is not counted, because it meets
 //! the caches as the other configuration left them; where a configuration affects the machine for longer, nor are
-//! those of so long a time, and both begin with caches that a third configuration has emptied ([`Pace`]). A block counts by its median, and wild blocks are trimmed, so that
-//! preemption does not.
+//! those of so long a time, and both begin with caches that a third configuration has emptied ([`Pace`]). A block counts by its
+//! median, and wild blocks are trimmed, so that preemption does not.
 //!
 //! The difference is looked at only a few times, and each look claims a difference only by a trimmed Welch interval of
 //! confidence 1 - 0.05 / looks (Bonferroni): by all looks together an equal pair is adopted with a
