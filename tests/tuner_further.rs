@@ -276,8 +276,6 @@ fn with_company_in_runs(executions: u32, seed: u64) -> Vec<u16> {
                 tuner.observe(sample(cost * USUAL_NOISE.draw(&mut random)));
             }
         }
-        // As a trial of the program would.
-        tuner.confirm();
         let text = serde_json::to_string(&tuner.save()).expect("serialisable");
         let saved: Saved = serde_json::from_str(&text).expect("as written");
         tuner = Tuner::restore(saved, choices, &settings).expect("sound");

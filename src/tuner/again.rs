@@ -218,8 +218,7 @@ impl Tuner {
             Phase::Rejected => u8::from(held_back),
             _ => 0,
         };
-        let is_due = self.interrupted.is_some() || self.again.searches < most;
-        self.may_go_on() || is_due && self.again.is_due()
+        self.again.searches < most && self.again.is_due()
     }
 
     /// Begins another search, or goes on with the one that was interrupted; what was decided stands.
@@ -246,10 +245,10 @@ impl Tuner {
         }
     }
 
-    /// The first execution of a run, which counts for nothing, has passed: goes on with a search of an earlier one. Whether it
-    /// does.
+    /// The first execution of a run, which counts for nothing, has passed: goes on with a search of an earlier one. Whether
+    /// there is one.
     pub(super) fn take_up(&mut self) -> bool {
-        let is_due = self.started && self.may_go_on();
+        let is_due = self.started && self.interrupted.is_some() && !self.is_undecided();
         if is_due {
             self.search_again();
             self.find_course();
@@ -258,15 +257,6 @@ impl Tuner {
             self.drift.hasten();
         }
         is_due
-    }
-
-    /// Whether a search was interrupted, and what stands has been found to pay: a trial needs it to be in use.
-    fn may_go_on(&self) -> bool {
-        let is_settled = match self.phase {
-            Phase::Adopted => self.confirmed,
-            phase => phase == Phase::Rejected,
-        };
-        is_settled && self.interrupted.is_some()
     }
 
     fn go_on(&mut self, interrupted: Interrupted) {
