@@ -72,6 +72,12 @@ fn nothing_is_read_directly_where_that_is_switched_off() {
             "the summary tells why: {}",
             outcome.stderr
         );
+        let output = Command::new(command()).arg("show").arg(dir.path()).output();
+        let shown = String::from_utf8(output.expect("the command starts").stdout).unwrap();
+        assert!(
+            shown.contains("no direct copies: switched off by COPYTUNE_DIRECT=off"),
+            "{shown}"
+        );
     }
 }
 

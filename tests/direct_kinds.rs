@@ -1,0 +1,93 @@
+//! Which memory is promoted and which is left alone, in which processes nothing is, and which datatypes are read directly
+//! (tests/programs/direct_kinds.c).
+
+mod common;
+
+use common::BOTH;
+use common::direct::{exact, forced, job, ways};
+
+const PROGRAM: &str = "direct_kinds.c";
+
+/// It arrives, and some of it is read directly where the kernel can be asked.
+fn direct(way: &str) {
+    exact(PROGRAM, &[way], 6);
+}
+
+/// It arrives, and all of it by the kernel's copy.
+fn left_alone(way: &str) {
+    exact(PROGRAM, &[way], 0);
+    for &library in BOTH {
+        let outcome = forced(&job(library, PROGRAM, &[way]), &[]);
+        outcome.expect_success(way);
+        assert!(
+            !outcome.stderr.contains("promoted"),
+            "{way} under {library:?}:\n{}",
+            outcome.stderr
+        );
+    }
+}
+
+ways! {
+    direct:
+    ordinary_memory("ordinary");
+    advice_that_changes_nothing("advised");
+    what_is_wished_for_children_later("wished_later");
+    what_is_discarded_otherwise("discarded_later");
+    datatypes_without_holes("without_holes");
+}
+
+ways! {
+    left_alone:
+    memory_that_children_do_not_have("dont_fork");
+    memory_that_children_find_empty("wipe_on_fork");
+    memory_that_is_not_dumped("dont_dump");
+    memory_that_is_merged("mergeable");
+    locked_memory("locked");
+    memory_that_is_executed("executable");
+    private_memory_of_a_file("private_file");
+    shared_memory_of_a_file("shared_file");
+    shared_memory("shared_memory");
+    a_reserved_huge_page("huge_page");
+    memory_whose_faults_are_watched("watched_over");
+    datatypes_with_holes("with_holes");
+}
+
+/// A network card, an accelerator or a ring of requests may have buffers registered: nothing moves, and the user is told.
+#[test]
+fn processes_with_devices() {
+    for way in ["device", "ring"] {
+        left_alone(way);
+        for &library in BOTH {
+            let outcome = forced(&job(library, PROGRAM, &[way]), &[]);
+            if outcome.stderr.contains("skipped: ") {
+                continue;
+            }
+            let told = "no direct copies: a device that this process has open may hold its memory";
+            assert!(
+                outcome.remarks().iter().any(|line| line.contains(told)),
+                "{way} under {library:?}:\n{}",
+                outcome.stderr
+            );
+        }
+    }
+}
+
+/// It is looked for before each promotion: what the program had before stays, and no more comes.
+#[test]
+fn a_device_that_is_opened_later() {
+    exact(PROGRAM, &["device_later"], 6);
+    for &library in BOTH {
+        let promoted = |way| {
+            let outcome = forced(&job(library, PROGRAM, &[way]), &[]);
+            outcome.expect_success(way);
+            let remarks = outcome.remarks();
+            let promoted = remarks.iter().filter(|line| line.contains("promoted"));
+            (promoted.count(), outcome.stderr.contains("skipped: "))
+        };
+        let (later, skipped) = promoted("device_later");
+        assert!(
+            skipped || later == promoted("ordinary").0,
+            "{library:?}: {later}"
+        );
+    }
+}
