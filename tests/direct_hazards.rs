@@ -9,6 +9,7 @@ use common::direct::{
 };
 
 const PROGRAM: &str = "direct_hazards.c";
+const RANDOM: &str = "direct_random.c";
 
 fn way(way: &str) {
     exact(PROGRAM, &[way], 1);
@@ -27,10 +28,14 @@ ways! {
 #[test]
 fn a_stale_range_is_caught() {
     for &library in BOTH {
-        for way in ["unmapped", "edges"] {
-            let job = job(library, PROGRAM, &[way]);
+        for (program, arguments) in [
+            (PROGRAM, &["unmapped"][..]),
+            (PROGRAM, &["edges"]),
+            (RANDOM, &["20261", "400"]),
+        ] {
+            let job = job(library, program, arguments);
             let outcome = forced(&job, &[("COPYTUNE_TEST_STALE", "1")]);
-            assert_caught(&outcome, &format!("{way} under {library:?}"));
+            assert_caught(&outcome, &format!("{arguments:?} under {library:?}"));
         }
     }
 }
@@ -63,12 +68,8 @@ fn random_lives_of_buffers() {
     let steps = number("COPYTUNE_TEST_STEPS", 400);
     println!("COPYTUNE_TEST_SEED={seed} COPYTUNE_TEST_STEPS={steps}");
     for &library in BOTH {
-        let job = job(
-            library,
-            "direct_random.c",
-            &[&seed.to_string(), &steps.to_string()],
-        )
-        .limit(std::time::Duration::from_secs(120 + steps / 10));
+        let job = job(library, RANDOM, &[&seed.to_string(), &steps.to_string()])
+            .limit(std::time::Duration::from_secs(120 + steps / 10));
         let bare = job.run();
         bare.expect_success("random lives, without the shim");
         for variables in KERNELS {

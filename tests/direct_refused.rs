@@ -5,7 +5,7 @@ mod common;
 
 use common::direct::{KERNELS, assert_clean, checksums, forced, job, read_directly};
 use common::job::Job;
-use common::{BOTH, compile};
+use common::{BOTH, Library, compile};
 
 const PROGRAM: &str = "direct_refused.c";
 
@@ -18,14 +18,22 @@ enum Reads {
     Perhaps,
 }
 
+/// Where it cannot be, the test is skipped, and says so.
+fn can_be_refused(library: Library, way: &str) -> bool {
+    let probe = Job::alone(compile::program(library, PROGRAM)).args([way, "can"]);
+    let can = probe.run().status.success();
+    if !can {
+        println!(
+            "skipped: {way} cannot be refused here (it takes root, and a kernel that allows it)"
+        );
+    }
+    can
+}
+
 /// `early`, `late`: see [`Reads`].
 fn refused(way: &str, early: Reads, late: Reads) {
     for &library in BOTH {
-        let probe = Job::alone(compile::program(library, PROGRAM)).args([way, "can"]);
-        if !probe.run().status.success() {
-            println!(
-                "skipped: {way} cannot be refused here (it takes root, and a kernel that allows it)"
-            );
+        if !can_be_refused(library, way) {
             return;
         }
         for (when, reads) in [("early", early), ("late", late)] {
@@ -105,4 +113,26 @@ fn address_space() {
 #[test]
 fn descriptors() {
     refused("files", Reads::No, Reads::Yes);
+}
+
+/// The line at the end says why, where it is the kernel that copies the messages then.
+#[test]
+fn the_reasons_are_told() {
+    for (way, reason) in [
+        ("memfd", "memfd_create is not possible"),
+        ("room", "no shared memory is to be had"),
+        ("space", "another rank has no arena that can be mapped"),
+    ] {
+        for &library in BOTH {
+            if can_be_refused(library, way) {
+                let outcome = forced(&job(library, PROGRAM, &[way, "early"]), &[]);
+                let told = format!("no direct copies: {reason})");
+                assert!(
+                    outcome.remarks().iter().any(|line| line.contains(&told)),
+                    "{way}, {library:?}:\n{}",
+                    outcome.stderr
+                );
+            }
+        }
+    }
 }
