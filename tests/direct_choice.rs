@@ -157,7 +157,7 @@ fn what_the_sender_wrote_is_shown() {
 #[test]
 fn measuring_changes_nothing() {
     for &library in BOTH {
-        for mode in ["profile", "replay"] {
+        for mode in ["profile", "dry-run", "replay"] {
             let dir = private_dir();
             let variables = [
                 ("COPYTUNE_DIRECT", "auto"),

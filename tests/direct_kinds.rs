@@ -33,6 +33,9 @@ ways! {
     advice_that_changes_nothing("advised");
     what_is_wished_for_children_later("wished_later");
     what_is_discarded_otherwise("discarded_later");
+    all_memory_is_locked("locked_at_once");
+    all_later_memory_is_locked("locked_before");
+    a_process_that_crashes("dumped");
     datatypes_without_holes("without_holes");
 }
 

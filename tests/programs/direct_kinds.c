@@ -6,6 +6,8 @@
 #include <linux/io_uring.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -175,6 +177,53 @@ static void ring(void) {
     if (opened >= 0) close(opened);
 }
 
+/* Bytes of memory that the shim's file of this process takes; without the shim none. */
+static long arena(void) {
+    char name[64], target[64];
+    for (int file = 0; file < 1024; file++) {
+        struct stat status;
+        snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+        ssize_t length = readlink(name, target, sizeof target - 1);
+        if (length < 0) continue;
+        target[length] = 0;
+        if (strstr(target, "copytune-arena") && fstat(file, &status) == 0) return (long)status.st_blocks * 512;
+    }
+    return 0;
+}
+
+/* All memory is locked, of now or of now and later: what a process has mapped of another one's takes no memory by that. */
+static void all_locked(int flags) {
+    unsigned char *out = pages(NULL, LENGTH);
+    if (flags & MCL_CURRENT) swap_often(out);
+    MPI_Barrier(MPI_COMM_WORLD);
+    int can = mlockall(flags) == 0;
+    if (all_can(can, "not all memory can be locked")) swap_often(out);
+    MPI_Barrier(MPI_COMM_WORLD);
+    munlockall();
+    CHECK(arena() <= 16 << 20);
+    munmap(out, LENGTH);
+}
+
+static void locked_at_once(void) { all_locked(MCL_CURRENT); }
+static void locked_before(void) { all_locked(MCL_FUTURE); }
+
+/* Of what belongs to others nothing is dumped if this process crashes: that would make memory of all that they do not use. */
+static void dumped(void) {
+    ordinary();
+    char line[512];
+    int theirs = 0;
+    FILE *file = fopen("/proc/self/smaps", "r");
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned long start, end;
+        if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+            theirs = strstr(line, "copytune-arena") != NULL && end - start > 8 << 20;
+        else if (theirs && strncmp(line, "VmFlags:", 8) == 0)
+            CHECK(strstr(line, " dd") != NULL);
+    }
+    fclose(file);
+}
+
 /* Datatypes without holes, of all constructors. */
 static void without_holes(void) {
     enum { COUNT = LENGTH / 8, PARTS = 4 };
@@ -231,13 +280,19 @@ static void with_holes(void) {
 
 int main(int argc, char **argv) {
     static const struct way ways[] = {
-        {"ordinary", ordinary},         {"advised", advised},           {"dont_fork", dont_fork},
-        {"wipe_on_fork", wipe_on_fork}, {"dont_dump", dont_dump},       {"mergeable", mergeable},
-        {"wished_later", wished_later}, {"discarded_later", discarded_later}, {"locked", locked},             {"executable", executable},     {"private_file", private_file},
-        {"shared_file", shared_file},   {"shared_memory", shared_memory}, {"huge_page", huge_page},
-        {"watched_over", watched_over}, {"device", device},             {"device_later", device_later},
-        {"ring", ring},                 {"without_holes", without_holes}, {"with_holes", with_holes}};
+        {"ordinary", ordinary}, {"advised", advised}, {"wished_later", wished_later},
+        {"discarded_later", discarded_later}, {"dont_fork", dont_fork}, {"wipe_on_fork", wipe_on_fork},
+        {"dont_dump", dont_dump}, {"mergeable", mergeable}, {"locked", locked}, {"executable", executable},
+        {"private_file", private_file}, {"shared_file", shared_file}, {"shared_memory", shared_memory},
+        {"huge_page", huge_page}, {"watched_over", watched_over}, {"device", device}, {"device_later", device_later},
+        {"ring", ring}, {"locked_at_once", locked_at_once}, {"locked_before", locked_before}, {"dumped", dumped},
+        {"without_holes", without_holes}, {"with_holes", with_holes}};
     CHECK(argc > 1);
+    if (strncmp(argv[1], "locked_", 7) == 0) {
+        /* So much the shim's file can be at most, lest a fault here take the machine's memory. */
+        struct rlimit limit = {64 << 20, 64 << 20};
+        CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    }
     check_init(&argc, &argv);
     CHECK(check_size == 2);
     in = malloc(LENGTH);

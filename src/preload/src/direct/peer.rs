@@ -6,6 +6,7 @@ use super::mappings::{File, Mappings};
 use super::reading::Kernel;
 use super::slot::Slot;
 use super::slots;
+use core::cell::Cell;
 use core::ffi::c_void;
 use libc::pid_t;
 use std::os::fd::AsRawFd;
@@ -22,8 +23,15 @@ pub struct Peer {
     pub file: File,
     capacity: u64,
     words: *mut c_void,
+    /// The whole file. Reading a page makes one, even where the owner has none; and others than this library's code can come
+    /// to read: mlockall(2), a core dump. So no more of it can be read than was looked at before.
     body: *mut c_void,
+    /// By window of [`WINDOW`] bytes, one bit each: it can be read.
+    open: Box<[Cell<u64>]>,
 }
+
+/// Bytes that are made readable at a time.
+const WINDOW: u64 = FIRST;
 
 impl Peer {
     /// Finds and maps the arena of `process`; else why that cannot be done, or it is not surely that process's own.
@@ -68,6 +76,7 @@ impl Peer {
                 map_aligned(size, descriptor),
             )
         };
+        let windows = capacity.div_ceil(WINDOW) as usize;
         let peer = Self {
             process,
             mappings,
@@ -75,8 +84,13 @@ impl Peer {
             capacity,
             words,
             body: body.unwrap_or(core::ptr::null_mut()),
+            open: vec![Cell::new(0); windows.div_ceil(64)].into(),
         };
-        (!peer.body.is_null() && peer.words().are_known() && peer.is_owner(kernel)).then_some(peer)
+        (!peer.body.is_null()
+            && peer.can_read(0)
+            && peer.words().are_known()
+            && peer.is_owner(kernel))
+        .then_some(peer)
     }
 
     /// The arena's first page.
@@ -90,9 +104,34 @@ impl Peer {
     #[inline]
     pub fn at(&self, offset: u64, bytes: usize) -> Option<*const u8> {
         let end = offset.checked_add(bytes as u64)?;
-        (offset >= FIRST && end <= self.capacity)
+        let is_inside = offset >= FIRST && end <= self.capacity;
+        (is_inside && (offset / WINDOW..end.div_ceil(WINDOW)).all(|window| self.can_read(window)))
             // SAFETY: inside the mapping.
             .then(|| unsafe { self.body.cast::<u8>().add(offset as usize).cast_const() })
+    }
+
+    /// Whether that window, which is inside the mapping, can be read from now on.
+    #[inline]
+    fn can_read(&self, window: u64) -> bool {
+        let bit = 1 << (window % 64);
+        self.open
+            .get((window / 64) as usize)
+            .is_some_and(|bits| bits.get() & bit != 0 || self.open_window(window, bits, bit))
+    }
+
+    #[cold]
+    fn open_window(&self, window: u64, bits: &Cell<u64>, bit: u64) -> bool {
+        let start = window * WINDOW;
+        let bytes = WINDOW.min(self.capacity - start) as usize;
+        // SAFETY: inside this value's own mapping, which nobody else knows.
+        let opened = unsafe {
+            let place = self.body.cast::<u8>().add(start as usize);
+            libc::mprotect(place.cast(), bytes, libc::PROT_READ) == 0
+        };
+        if opened {
+            bits.set(bits.get() | bit);
+        }
+        opened
     }
 
     /// Slot `number`; only such as have memory.
@@ -130,7 +169,7 @@ impl Drop for Peer {
     }
 }
 
-/// Maps the whole file for reading at an address that huge pages can share with its offset.
+/// Maps the whole file, not to be read yet nor ever to be dumped, at an address that huge pages can share with its offset.
 ///
 /// # Safety
 /// The descriptor is open.
@@ -155,11 +194,14 @@ unsafe fn map_aligned(size: usize, descriptor: i32) -> Option<*mut c_void> {
         let mapped = arena::map(
             place as *mut c_void,
             size,
-            libc::PROT_READ,
+            libc::PROT_NONE,
             libc::MAP_FIXED,
             descriptor,
             0,
         );
+        if let Some(mapped) = mapped {
+            libc::madvise(mapped, size, libc::MADV_DONTDUMP);
+        }
         if before > 0 {
             libc::munmap(room, before);
         }
