@@ -36,7 +36,10 @@ ways! {
     all_memory_is_locked("locked_at_once");
     all_later_memory_is_locked("locked_before");
     a_process_that_crashes("dumped");
+    a_process_with_as_many_mappings_as_there_may_be("crowded");
     datatypes_without_holes("without_holes");
+    what_is_written_beside_a_message("written_beside");
+    what_is_written_between_its_parts("written_between");
 }
 
 ways! {

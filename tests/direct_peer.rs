@@ -39,8 +39,15 @@ use peer::Peer;
 /// Where each of these processes has the first promoted page, and the parent nothing: see `Sender::new`.
 const PLACE: usize = 1 << 43;
 
+/// A test that fails leaves no process behind.
+fn end_with_parent() {
+    // SAFETY: prctl(2) with a number.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
 /// The life of a process with an arena; it is one when the parent finds `taken` set, and ends when `go` is.
 fn own(talk: &Talk, prepare: impl FnOnce(&arena::Arena)) {
+    end_with_parent();
     arena::create().expect("an arena");
     let arena = arena::own().expect("there is one");
     let descriptor = arena.descriptor().expect("it is open");
@@ -135,6 +142,7 @@ fn other_files_are_no_arenas() {
     })));
     let stranger: &Talk = shared();
     let child = fork(|| {
+        end_with_parent();
         while stranger.go.load(SeqCst) == 0 {
             nap();
         }

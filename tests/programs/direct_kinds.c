@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -224,6 +225,98 @@ static void dumped(void) {
     fclose(file);
 }
 
+/* A child of a process that has as many mappings as it may have. */
+static void crowded(void) {
+    static const size_t room = 200000ul * PAGE;
+    unsigned char *out = pages(NULL, LENGTH), *beside = malloc(LENGTH);
+    swap_often(out);
+    swap_often(beside);
+    uint64_t before = seed + (uint64_t)check_rank;
+    check_fill(out, LENGTH, before);
+    unsigned char *crowd = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(crowd != MAP_FAILED);
+    size_t at = 0;
+    while (at < room && mprotect(crowd + at, PAGE, PROT_READ) == 0) at += 2 * PAGE;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        for (size_t i = 0; i < LENGTH; i++)
+            if (out[i] != check_byte(before, i) || beside[i] != check_byte(before, i)) _exit(9);
+        memset(out, 0, LENGTH);
+        memset(beside, 0, LENGTH);
+        _exit(7);
+    }
+    int status = 0;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    munmap(crowd, room);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    check_equal(out, LENGTH, before);
+    check_equal(beside, LENGTH, before);
+    swap_often(out);
+    free(beside);
+    munmap(out, LENGTH);
+}
+
+/* Another thread writes beside a message, or between its parts: nothing of that is lost while the message moves. */
+static volatile uint64_t *neighbours[2];
+static volatile int over;
+
+static void *write_beside(void *argument) {
+    (void)argument;
+    for (uint64_t value = 1; !over; value++)
+        for (int i = 0; i < 2; i++) {
+            *neighbours[i] = value;
+            for (volatile int wait = 0; wait < 20; wait++) {}
+            CHECK(*neighbours[i] == value);
+        }
+    return NULL;
+}
+
+static pthread_t begin_beside(unsigned char *one, unsigned char *other) {
+    pthread_t thread;
+    neighbours[0] = (uint64_t *)one, neighbours[1] = (uint64_t *)other;
+    over = 0;
+    CHECK(pthread_create(&thread, NULL, write_beside, NULL) == 0);
+    return thread;
+}
+
+static void end_beside(pthread_t thread) {
+    over = 1;
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void written_beside(void) {
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        unsigned char *room = pages(NULL, LENGTH);
+        pthread_t thread = begin_beside(room, room + LENGTH - 64);
+        for (int i = 0; i < REPEATS; i++) swap_once(room + 64, LENGTH - 128);
+        end_beside(thread);
+        munmap(room, LENGTH);
+    }
+}
+
+/* A receiver has asked for the whole; what is sent next is not the whole. */
+static void written_between(void) {
+    MPI_Datatype rows;
+    MPI_Type_vector(LENGTH / (4 * PAGE), 3 * PAGE, 4 * PAGE, MPI_BYTE, &rows);
+    MPI_Type_commit(&rows);
+    for (int round = 0; round < 2 * ROUNDS; round++) {
+        int other = 1 - check_rank;
+        unsigned char *out = pages(NULL, LENGTH);
+        for (int i = 0; i < 2; i++) swap_once(out, LENGTH);
+        MPI_Barrier(MPI_COMM_WORLD);
+        pthread_t thread = begin_beside(out + 3 * PAGE, out + LENGTH - PAGE);
+        for (int i = 0; i < 2; i++) {
+            MPI_Sendrecv(out, 1, rows, other, 1, in, 1, rows, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(in[5 * PAGE] == check_byte(seed + (uint64_t)other, 5 * PAGE));
+        }
+        end_beside(thread);
+        swap(out, LENGTH);
+        munmap(out, LENGTH);
+    }
+    MPI_Type_free(&rows);
+}
+
 /* Datatypes without holes, of all constructors. */
 static void without_holes(void) {
     enum { COUNT = LENGTH / 8, PARTS = 4 };
@@ -286,6 +379,8 @@ int main(int argc, char **argv) {
         {"private_file", private_file}, {"shared_file", shared_file}, {"shared_memory", shared_memory},
         {"huge_page", huge_page}, {"watched_over", watched_over}, {"device", device}, {"device_later", device_later},
         {"ring", ring}, {"locked_at_once", locked_at_once}, {"locked_before", locked_before}, {"dumped", dumped},
+        {"crowded", crowded},
+        {"written_beside", written_beside}, {"written_between", written_between},
         {"without_holes", without_holes}, {"with_holes", with_holes}};
     CHECK(argc > 1);
     if (strncmp(argv[1], "locked_", 7) == 0) {

@@ -3,7 +3,7 @@
 //! The child does it, not the parent: it has one thread, so nothing can change between the question what is mapped
 //! where and the answer's use.
 
-use super::arena::{self, FIRST, Words};
+use super::arena::{self, Arena, FIRST, Words};
 use super::mappings::{self, Mapping};
 use super::promotion;
 use core::ffi::{c_int, c_long, c_void};
@@ -128,11 +128,6 @@ extern "C" fn child() {
     if promotion::may_hold(0, usize::MAX)
         && let Some(arena) = arena::own()
     {
-        // It is of no use to a child, which may need a descriptor for what follows.
-        if let Some(descriptor) = arena.descriptor() {
-            // SAFETY: close(2) of the arena's own descriptor.
-            unsafe { libc::close(descriptor) };
-        }
         let done = replace_all(0, usize::MAX, true);
         arena.words().forked.store(FINISHED, Ordering::Release);
         if !done {
@@ -164,16 +159,27 @@ fn replace_all(start: usize, end: usize, is_alone: bool) -> bool {
     let mut done = true;
     let copy = |mapping: Mapping| {
         if mapping.file == arena.file && mapping.offset >= FIRST {
+            let first = mapping.start.max(start);
             let mapping = Mapping {
-                start: mapping.start.max(start),
+                start: first,
                 end: mapping.end.min(end),
+                offset: mapping.place(first),
                 ..mapping
             };
             let mut address = mapping.start;
             while address < mapping.end {
                 let bytes = CHUNK.min(mapping.end - address);
                 // SAFETY: pages of the arena, which nothing else than promotion maps; whole pages.
-                done &= unsafe { replace(address, bytes, mapping.protection, is_alone) };
+                if !unsafe { replace(address, bytes, mapping.protection) } {
+                    let rest = Mapping {
+                        start: address,
+                        offset: mapping.place(address),
+                        ..mapping
+                    };
+                    // SAFETY: as above.
+                    done &= is_alone && unsafe { refill(arena, &rest) };
+                    break;
+                }
                 arena
                     .words()
                     .forked
@@ -187,7 +193,7 @@ fn replace_all(start: usize, end: usize, is_alone: bool) -> bool {
 
 /// # Safety
 /// `[address, address + bytes)` are whole mapped pages that the caller may replace by equal ones.
-unsafe fn replace(address: usize, bytes: usize, protection: c_int, is_alone: bool) -> bool {
+unsafe fn replace(address: usize, bytes: usize, protection: c_int) -> bool {
     let place = address as *mut c_void;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: new memory takes the content and then the place of the old, in one step (mremap(2)); protection that hid
@@ -208,30 +214,39 @@ unsafe fn replace(address: usize, bytes: usize, protection: c_int, is_alone: boo
             return true;
         }
         // The system call may be refused (seccomp(2)).
-        let done = is_alone && put(new, bytes, place, protection);
-        if !done && protection & libc::PROT_READ == 0 {
+        if protection & libc::PROT_READ == 0 {
             libc::mprotect(place, bytes, protection);
         }
         libc::munmap(new, bytes);
-        done
+        false
     }
 }
 
-/// Has new pages at `place` that hold what those at `new` hold, in a process with one thread: nobody sees that it takes several
-/// steps.
+/// Has new pages in the place of the mapping's, which hold what is in the arena there, in a process with one thread: without one
+/// more mapping, of which there may be no more than so many, nor mremap(2), which may be refused.
 ///
 /// # Safety
-/// The caller owns both ranges.
-unsafe fn put(new: *mut c_void, bytes: usize, place: *mut c_void, protection: c_int) -> bool {
+/// The mapping is the caller's, and shows the arena.
+unsafe fn refill(arena: &Arena, mapping: &Mapping) -> bool {
+    let place = mapping.start as *mut c_void;
+    let bytes = mapping.end - mapping.start;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    // SAFETY: as the caller promises.
+    let Some(descriptor) = arena.descriptor() else {
+        return false;
+    };
+    // SAFETY: as the caller promises; pread(2) writes to the pages that were just mapped, no more than their bytes.
     unsafe {
-        libc::mprotect(new, bytes, libc::PROT_READ);
-        let fresh = libc::mmap(place, bytes, BOTH, flags, -1, 0) == place;
-        if fresh {
-            core::ptr::copy_nonoverlapping(new.cast::<u8>(), place.cast::<u8>(), bytes);
-            libc::mprotect(place, bytes, protection);
+        if libc::mmap(place, bytes, BOTH, flags, -1, 0) != place {
+            return false;
         }
-        fresh
+        let mut done = 0;
+        while done < bytes {
+            let (at, from) = (place.byte_add(done), mapping.offset + done as u64);
+            match libc::pread(descriptor, at, bytes - done, from as i64) {
+                read @ 1.. => done += read as usize,
+                _ => return false,
+            }
+        }
+        mapping.protection == BOTH || libc::mprotect(place, bytes, mapping.protection) == 0
     }
 }
