@@ -202,6 +202,16 @@ impl Mappings {
 
     /// Shows all mappings between `start` and `end` to `visit`, in order; false: nothing can be known.
     pub fn each(&self, start: usize, end: usize, mut visit: impl FnMut(Mapping)) -> bool {
+        if !self.are_quick() {
+            // Once through the file: there may be tens of thousands.
+            return self.scan(start, |mapping| {
+                let is_inside = mapping.start < end;
+                if is_inside {
+                    visit(mapping);
+                }
+                is_inside
+            });
+        }
         let mut address = start;
         while address < end {
             match self.from(address) {
@@ -246,14 +256,27 @@ impl Mappings {
         }))
     }
 
-    /// Reads the file up to the line that is wanted. The kernel writes each line while it holds the address space still,
-    /// and goes on by address, so a line is exact at the moment of its reading.
+    /// Reads the file up to the line that is wanted.
     fn read(&self, address: usize) -> Result<Option<Mapping>, ()> {
+        let mut found = None;
+        let known = self.scan(address, |mapping| {
+            found = Some(mapping);
+            false
+        });
+        if known { Ok(found) } else { Err(()) }
+    }
+
+    /// Reads the file, and shows the mappings that end after `address` until no more is wanted; false: nothing can be known. The
+    /// kernel writes each line while it holds the address space still, and goes on by address, so a line is exact at the moment
+    /// of its reading.
+    fn scan(&self, address: usize, mut goes_on: impl FnMut(Mapping) -> bool) -> bool {
         const ROOM: usize = 8192;
         let mut text = [0u8; ROOM];
         let (mut used, mut position) = (0, 0);
         loop {
-            let room = text.get_mut(used..).ok_or(())?;
+            let Some(room) = text.get_mut(used..) else {
+                return false;
+            };
             // SAFETY: pread(2) into a live array, no more than its length.
             let count = unsafe {
                 libc::pread(
@@ -263,19 +286,25 @@ impl Mappings {
                     position,
                 )
             };
-            let count = usize::try_from(count).map_err(|_| ())?;
+            let Ok(count) = usize::try_from(count) else {
+                return false;
+            };
             if count == 0 {
                 // The file of a live process is never empty.
-                return if position == 0 { Err(()) } else { Ok(None) };
+                return position != 0;
             }
             position += count as i64;
             used += count;
             let mut line_start = 0;
-            let whole = text.get(..used).ok_or(())?;
-            while let Some(length) = whole[line_start..].iter().position(|byte| *byte == b'\n') {
-                let mapping = parse(&whole[line_start..line_start + length]).ok_or(())?;
-                if mapping.end > address {
-                    return Ok(Some(mapping));
+            while let Some(length) = text[line_start..used]
+                .iter()
+                .position(|byte| *byte == b'\n')
+            {
+                let Some(mapping) = parse(&text[line_start..line_start + length]) else {
+                    return false;
+                };
+                if mapping.end > address && !goes_on(mapping) {
+                    return true;
                 }
                 line_start += length + 1;
             }
