@@ -17,6 +17,18 @@ fn children_made_by_number() {
     exact(PROGRAM, &["forked"], 1);
 }
 
+/// What the child is to have does not hang on signals that its parent gets while it waits.
+#[test]
+fn children_whose_parent_is_interrupted() {
+    exact(PROGRAM, &["interrupted"], 1);
+}
+
+/// A signal handler makes children, too, while the thread waits for one.
+#[test]
+fn children_made_while_another_is_made() {
+    exact(PROGRAM, &["nested"], 1);
+}
+
 #[test]
 fn other_calls_by_number() {
     exact(PROGRAM, &["others"], 1);

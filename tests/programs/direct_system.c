@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +67,59 @@ static void forked(void) {
     }
     free(out);
 }
+
+static volatile sig_atomic_t forks, nested_forks, alarms;
+
+/* Meanwhile the call that it has interrupted waits for its own child. */
+static void alarmed(int number) {
+    (void)number;
+    alarms++;
+    if (forks == 0) return;
+    forks--, nested_forks++;
+    int before = errno, status = 0;
+    long child = syscall(SYS_fork);
+    if (child == 0) _exit(3);
+    if (child < 0 || waitpid((pid_t)child, &status, 0) != child || status != 3 << 8) _exit(72);
+    errno = before;
+}
+
+/* Signals come while a process waits for its child's copy of a long buffer, and write to it as soon as the call returns. */
+static void interrupted_by(int handler_forks) {
+    size_t length = 48u << 20;
+    unsigned char *out = pages(NULL, length);
+    free(in);
+    in = pages(NULL, length);
+    swap(out, length);
+    struct sigaction action = {.sa_handler = alarmed};
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    fflush(NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t before = seed + (uint64_t)check_rank;
+        struct itimerval often = {{0, 700}, {0, 700}}, never = {{0, 0}, {0, 0}};
+        forks = handler_forks;
+        CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+        long child = syscall(SYS_fork);
+        if (child == 0) {
+            for (size_t i = 0; i < length; i++)
+                if (out[i] != check_byte(before, i)) _exit(9);
+            _exit(7);
+        }
+        memset(out, 0, length);
+        forks = 0;
+        CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+        int status = 0;
+        CHECK(child > 0 && waitpid((pid_t)child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+        swap_once(out, length);
+    }
+    CHECK(alarms > 0 && (nested_forks > 0 || handler_forks == 0));
+    munmap(out, length);
+    in = malloc(LENGTH);
+}
+
+static void interrupted(void) { interrupted_by(0); }
+
+static void nested(void) { interrupted_by(2); }
 
 /* Any other call by number comes through, with all its arguments. */
 static void others(void) {
@@ -143,7 +197,8 @@ static void small_group(void) {
 
 int main(int argc, char **argv) {
     static const struct way ways[] = {
-        {"discarded", discarded}, {"forked", forked}, {"others", others}, {"small_group", small_group}};
+        {"discarded", discarded}, {"forked", forked}, {"others", others},
+        {"interrupted", interrupted}, {"nested", nested}, {"small_group", small_group}};
     CHECK(argc > 1);
     if (argc > 2) mebibytes = strtol(argv[2], NULL, 10);
     check_init(&argc, &argv);

@@ -6,22 +6,48 @@
 use super::arena::{self, Arena, FIRST, Words};
 use super::mappings::{self, Mapping};
 use super::promotion;
+use crate::{clock, tls};
 use core::ffi::{c_int, c_long, c_void};
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use core::time::Duration;
 
 const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
 const CHUNK: usize = 4 << 20;
 /// The parent gives a child up that has copied nothing for so long (stopped by a debugger).
-const PATIENCE_MILLISECONDS: c_int = 5000;
-/// Time from one look at the child's word to the next, where there is no pipe.
-const LOOK_MICROSECONDS: u32 = 50;
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest time from one look at the child's word to the next, with a pipe, whose end is noticed at once, and without.
+const LOOK: Duration = Duration::from_millis(100);
+const LOOK_WITHOUT: Duration = Duration::from_micros(50);
 /// The child's word when it has finished (see [`Words`]).
 const FINISHED: u64 = u64::MAX;
 
-static FORKING: AtomicBool = AtomicBool::new(false);
-/// Of the pipe whose far end the child holds until it has finished, or has died, or never was; -1: none.
-static NEAR: AtomicI32 = AtomicI32::new(-1);
-static FAR: AtomicI32 = AtomicI32::new(-1);
+/// Forks at a time that are waited for: a signal handler may fork while its thread does, and be interrupted in turn.
+const DEEPEST: usize = 4;
+
+/// The words of the thread that forks; 0: none does. Others wait.
+static HOLDER: AtomicUsize = AtomicUsize::new(0);
+/// Its forks under way, each inside a signal handler that has interrupted the one before.
+static DEPTH: AtomicUsize = AtomicUsize::new(0);
+static FORKS: [Fork; DEEPEST] = [const { Fork::new() }; DEEPEST];
+
+/// One fork under way.
+struct Fork {
+    /// Whether the thread has become the holder by it.
+    holds: AtomicBool,
+    /// Of the pipe whose far end the child holds until it has finished, or has died, or never was; -1: none.
+    near: AtomicI32,
+    far: AtomicI32,
+}
+
+impl Fork {
+    const fn new() -> Self {
+        Self {
+            holds: AtomicBool::new(false),
+            near: AtomicI32::new(-1),
+            far: AtomicI32::new(-1),
+        }
+    }
+}
 
 /// Follows fork from now on.
 pub fn follow() -> Result<(), &'static str> {
@@ -46,7 +72,10 @@ pub fn around(call: impl FnOnce() -> c_long) -> c_long {
 }
 
 extern "C" fn before() {
-    while FORKING.swap(true, Ordering::Acquire) {
+    let own = tls::thread() as usize;
+    let holds = HOLDER.load(Ordering::Relaxed) != own;
+    while holds && (HOLDER.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed)).is_err()
+    {
         // SAFETY: sched_yield(2) has no arguments.
         unsafe { libc::sched_yield() };
     }
@@ -60,12 +89,20 @@ extern "C" fn before() {
             ends = [-1; 2];
         }
     }
-    NEAR.store(ends[0], Ordering::Relaxed);
-    FAR.store(ends[1], Ordering::Relaxed);
+    // A signal handler that forks before this is counted leaves the place as it was.
+    let depth = DEPTH.load(Ordering::Relaxed);
+    match FORKS.get(depth) {
+        Some(fork) => {
+            fork.holds.store(holds, Ordering::Relaxed);
+            fork.near.store(ends[0], Ordering::Relaxed);
+            fork.far.store(ends[1], Ordering::Relaxed);
+        }
+        None => ends.into_iter().for_each(close),
+    }
+    DEPTH.store(depth + 1, Ordering::Relaxed);
 }
 
-fn close(end: &AtomicI32) {
-    let descriptor = end.swap(-1, Ordering::Relaxed);
+fn close(descriptor: c_int) {
     if descriptor >= 0 {
         // SAFETY: close(2) of a descriptor that `before` made.
         unsafe { libc::close(descriptor) };
@@ -73,54 +110,65 @@ fn close(end: &AtomicI32) {
 }
 
 extern "C" fn parent() {
-    // SAFETY: errno is the calling thread's own; fork has set it when it failed.
+    // SAFETY: errno is the calling thread's own; fork's result must be seen with fork's error.
     let errno = unsafe { *libc::__errno_location() };
-    close(&FAR);
-    let near = NEAR.load(Ordering::Relaxed);
-    // Where there is no pipe, errno is what pipe2(2) has left, unless fork has failed.
-    let has_failed = near < 0 && matches!(errno, libc::EAGAIN | libc::ENOMEM);
-    if promotion::may_hold(0, usize::MAX)
-        && !has_failed
-        && let Some(arena) = arena::own()
-    {
-        await_child(near, arena.words());
+    let depth = DEPTH.load(Ordering::Relaxed).saturating_sub(1);
+    if let Some(fork) = FORKS.get(depth) {
+        close(fork.far.swap(-1, Ordering::Relaxed));
+        let near = fork.near.load(Ordering::Relaxed);
+        // Where there is no pipe, errno is what pipe2(2) has left, unless fork has failed.
+        let has_failed = near < 0 && matches!(errno, libc::EAGAIN | libc::ENOMEM);
+        if promotion::may_hold(0, usize::MAX)
+            && !has_failed
+            && let Some(arena) = arena::own()
+        {
+            await_child(near, arena.words());
+        }
+        close(fork.near.swap(-1, Ordering::Relaxed));
+        DEPTH.store(depth, Ordering::Relaxed);
+        if fork.holds.swap(false, Ordering::Relaxed) {
+            HOLDER.store(0, Ordering::Release);
+        }
+    } else {
+        DEPTH.store(depth, Ordering::Relaxed);
     }
-    close(&NEAR);
-    FORKING.store(false, Ordering::Release);
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Waits until the child has finished, is dead, or copies nothing any more. `near` as in [`NEAR`].
+/// Waits until the child has finished, is dead, or copies nothing any more. `near` as in [`Fork`]. Signals shorten
+/// no patience.
 fn await_child(near: c_int, words: &Words) {
+    let patience = PATIENCE.as_secs_f64() * clock::rate();
+    let (mut copied, mut since) = (0, clock::now());
+    loop {
+        let is_over = match near >= 0 {
+            true => is_closed(near),
+            false => {
+                // SAFETY: usleep(3) takes a number.
+                unsafe { libc::usleep(LOOK_WITHOUT.as_micros() as u32) };
+                words.forked.load(Ordering::Acquire) == FINISHED
+            }
+        };
+        let now = words.forked.load(Ordering::Relaxed);
+        if now != copied {
+            (copied, since) = (now, clock::now());
+        }
+        if is_over || clock::now().wrapping_sub(since) as f64 > patience {
+            return;
+        }
+    }
+}
+
+/// Whether the far end of the pipe is closed; waits for some time, less where a signal comes.
+fn is_closed(near: c_int) -> bool {
     let mut wait = libc::pollfd {
         fd: near,
         events: libc::POLLIN,
         revents: 0,
     };
     // SAFETY: poll(2) of one live structure. An end of file counts as an event.
-    let is_told =
-        |wait: &mut libc::pollfd| unsafe { libc::poll(wait, 1, PATIENCE_MILLISECONDS) > 0 };
-    let is_seen = || {
-        let looks = PATIENCE_MILLISECONDS as u32 * 1000 / LOOK_MICROSECONDS;
-        (0..looks).any(|_| {
-            // SAFETY: usleep(3) takes a number.
-            unsafe { libc::usleep(LOOK_MICROSECONDS) };
-            words.forked.load(Ordering::Acquire) == FINISHED
-        })
-    };
-    let mut copied = 0;
-    while !(if near >= 0 {
-        is_told(&mut wait)
-    } else {
-        is_seen()
-    }) {
-        let now = words.forked.load(Ordering::Relaxed);
-        if now == copied {
-            break;
-        }
-        copied = now;
-    }
+    unsafe { libc::poll(&raw mut wait, 1, LOOK.as_millis() as c_int) > 0 }
 }
 
 extern "C" fn child() {
@@ -140,9 +188,13 @@ extern "C" fn child() {
         }
         promotion::forget();
     }
-    close(&FAR);
-    close(&NEAR);
-    FORKING.store(false, Ordering::Release);
+    for fork in &FORKS {
+        close(fork.far.swap(-1, Ordering::Relaxed));
+        close(fork.near.swap(-1, Ordering::Relaxed));
+        fork.holds.store(false, Ordering::Relaxed);
+    }
+    DEPTH.store(0, Ordering::Relaxed);
+    HOLDER.store(0, Ordering::Release);
 }
 
 /// Turns the promoted pages in `[start, end)` into private ones with the same content; false: that was not possible.
