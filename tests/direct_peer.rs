@@ -150,6 +150,24 @@ fn other_files_are_no_arenas() {
     assert!(!opens((child, stranger)), "it has none");
 }
 
+/// A process that opens another's arena has two of them for a moment.
+#[test]
+fn an_owner_may_have_another_arena_open() {
+    let other = owner(|_| ());
+    let link = std::fs::read_dir(format!("/proc/{}/fd", other.0)).expect("a directory");
+    let link = link.flatten().map(|entry| entry.path()).find(|path| {
+        std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().contains("copytune-arena"))
+    });
+    let opened = std::fs::File::open(link.expect("it has an arena")).expect("it can be opened");
+    // Inherited, so it comes before the child's own.
+    let owner = owner(|_| ());
+    drop(opened);
+    let peer = Peer::open(owner.0, process_vm_readv).expect("it can be opened");
+    assert!(is_there(&peer));
+    end(owner);
+    end(other);
+}
+
 /// How an owner ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {

@@ -11,6 +11,7 @@ use core::ffi::c_void;
 use libc::pid_t;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// The mapped arena of another process.
 #[derive(Debug)]
@@ -36,19 +37,21 @@ const WINDOW: u64 = FIRST;
 impl Peer {
     /// Finds and maps the arena of `process`; else why that cannot be done, or it is not surely that process's own.
     pub fn open(process: pid_t, kernel: Kernel) -> Result<Self, &'static str> {
-        let mappings =
-            Mappings::of(process).ok_or("/proc/PID/maps of another rank cannot be read")?;
-        Self::map(process, mappings, kernel).ok_or("another rank has no arena that can be mapped")
+        Mappings::of(process).ok_or("/proc/PID/maps of another rank cannot be read")?;
+        let links = std::fs::read_dir(format!("/proc/{process}/fd"));
+        let mut links = links.into_iter().flatten().flatten();
+        // It may have opened, at this moment, another's arena too.
+        let found = links.find_map(|entry| {
+            let link = entry.path();
+            let is_arena =
+                std::fs::read_link(&link).is_ok_and(|to| to.as_os_str().as_bytes() == LINK);
+            is_arena.then(|| Self::map(process, &link, kernel))?
+        });
+        found.ok_or("another rank has no arena that can be mapped")
     }
 
-    fn map(process: pid_t, mappings: Mappings, kernel: Kernel) -> Option<Self> {
-        let link = std::fs::read_dir(format!("/proc/{process}/fd"))
-            .ok()?
-            .flatten()
-            .map(|entry| entry.path())
-            .find(|path| {
-                std::fs::read_link(path).is_ok_and(|link| link.as_os_str().as_bytes() == LINK)
-            })?;
+    fn map(process: pid_t, link: &Path, kernel: Kernel) -> Option<Self> {
+        let mappings = Mappings::of(process)?;
         let opened = std::fs::OpenOptions::new()
             .read(true)
             .write(true)
