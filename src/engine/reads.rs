@@ -78,24 +78,23 @@ impl Engine {
     }
 
     /// The same in a rest of which so many calls are left. Whether it means a new phase of the program: then the rest ends.
+    /// One that is timed for a trial goes on.
     #[cold]
     pub fn hear_read(&mut self, bytes: usize, remaining: usize) -> bool {
-        let ends = self.reads.is_news(bytes) && self.end_rest(remaining);
+        let ends = !self.trial.is_under_way() && self.reads.is_news(bytes);
         if ends {
             self.reads.rouse(bytes);
+            self.end_rest(remaining);
         }
         ends
     }
 
-    /// Something is to be done that only followed calls can do, and so many calls of a rest are left. Whether the rest ends:
-    /// one that is timed for a trial goes on.
+    /// Something is to be done that only followed calls can do: a rest of which so many calls are left ends. What a trial has
+    /// timed counts for nothing, as this stretch would be shorter than the others.
     #[cold]
-    pub fn end_rest(&mut self, remaining: usize) -> bool {
-        let ends = !self.trial.is_under_way();
-        if ends {
-            self.rest.end(remaining);
-        }
-        ends
+    pub fn end_rest(&mut self, remaining: usize) {
+        self.trial.abandon();
+        self.rest.end(remaining);
     }
 }
 

@@ -178,20 +178,6 @@ static void ring(void) {
     if (opened >= 0) close(opened);
 }
 
-/* Bytes of memory that the shim's file of this process takes; without the shim none. */
-static long arena(void) {
-    char name[64], target[64];
-    for (int file = 0; file < 1024; file++) {
-        struct stat status;
-        snprintf(name, sizeof name, "/proc/self/fd/%d", file);
-        ssize_t length = readlink(name, target, sizeof target - 1);
-        if (length < 0) continue;
-        target[length] = 0;
-        if (strstr(target, "copytune-arena") && fstat(file, &status) == 0) return (long)status.st_blocks * 512;
-    }
-    return 0;
-}
-
 /* All memory is locked, of now or of now and later: what a process has mapped of another one's takes no memory by that. */
 static void all_locked(int flags) {
     unsigned char *out = pages(NULL, LENGTH);

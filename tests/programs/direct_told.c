@@ -150,20 +150,6 @@ static void alternating(void) {
     CHECK(munmap(place, LENGTH) == 0);
 }
 
-/* Bytes of memory that the shim's file of this process takes; without the shim none. */
-static long arena(void) {
-    char name[64], target[64];
-    for (int file = 0; file < 1024; file++) {
-        struct stat status;
-        snprintf(name, sizeof name, "/proc/self/fd/%d", file);
-        ssize_t length = readlink(name, target, sizeof target - 1);
-        if (length < 0) continue;
-        target[length] = 0;
-        if (strstr(target, "copytune-arena") && fstat(file, &status) == 0) return (long)status.st_blocks * 512;
-    }
-    return 0;
-}
-
 /* Where a buffer lay once there is nothing any more: nobody looks there and makes memory of it. */
 static void given_back(void) {
     unsigned char *one = pages(NULL, LENGTH), *other = pages(NULL, LENGTH);

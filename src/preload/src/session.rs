@@ -177,7 +177,10 @@ impl Session {
         let ends = life::is_on()
             && match read {
                 Some(bytes) => self.engine.hear_read(bytes, remaining),
-                None => self.engine.end_rest(remaining),
+                None => {
+                    self.engine.end_rest(remaining);
+                    true
+                }
             };
         self.busy.store(false, Ordering::Release);
         ends
