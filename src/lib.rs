@@ -7,6 +7,7 @@ pub mod calls;
 pub mod engine;
 pub mod flow;
 pub mod forcing;
+pub mod mechanism;
 pub mod options;
 pub mod plot;
 pub mod record;

@@ -10,7 +10,6 @@ mod kept;
 mod knowledge;
 mod node;
 mod partition;
-mod reads;
 mod recorded;
 mod rest;
 mod trial;
@@ -21,7 +20,6 @@ pub use kept::Kept;
 use kept::{Shelf, remembered};
 pub use knowledge::{Knowledge, Known};
 pub use node::{Node, NodeInfo};
-use reads::Reads;
 use rest::{LEARNING, REPLAYING, Rest};
 use trial::Trial;
 
@@ -155,7 +153,6 @@ pub struct Engine {
     /// When the present execution began, if it is timed.
     started: Option<u64>,
     rest: Rest,
-    reads: Reads,
     trial: Trial,
     /// Whether there is anything in the next two.
     news: bool,
@@ -189,7 +186,6 @@ impl Engine {
             config,
             started: None,
             rest,
-            reads: Reads::default(),
             news: false,
             notice: None,
             new_phase: None,
@@ -408,7 +404,6 @@ impl Engine {
             return self.try_out(clock, idle);
         }
         self.trial.abandon();
-        self.reads.begin();
         let rest = self.rest.begin();
         if rest > 0 {
             // What comes after it follows nothing.

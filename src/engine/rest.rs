@@ -1,6 +1,5 @@
 //! When nothing is left to learn, most calls may pass unseen: a settled program should not pay for being watched. Every
-//! now and then a stretch of calls is followed again, so that a new phase of the program is noticed. What shows a new phase
-//! by itself (see `reads`) ends the rest.
+//! now and then a stretch of calls is followed again, so that a new phase of the program is noticed.
 
 /// Undisturbed calls after which nothing is expected to be learnt soon.
 const SETTLED: u32 = 256;
@@ -101,14 +100,6 @@ impl Rest {
     #[inline]
     pub(super) fn pass(&mut self) {
         self.left -= 1;
-    }
-
-    /// Ends a rest of which so many calls are left.
-    pub(super) fn end(&mut self, remaining: usize) {
-        *self = Self {
-            debt: self.unseen(remaining),
-            ..Self::new(self.habit)
-        };
     }
 
     /// Begins a rest and returns its length in calls; 0 when the program has become calm, but not for long enough yet.
@@ -242,19 +233,6 @@ mod tests {
         assert_eq!((rest.weight(), rest.unseen(0)), (1, 0));
         assert!(rest.is_calm());
         assert_eq!(until_rest(&mut rest), (LEARNING.calm, FIRST as usize));
-    }
-
-    #[test]
-    fn the_calls_of_a_rest_that_is_ended_count_as_far_as_it_got() {
-        let mut rest = Rest::new(&LEARNING);
-        until_rest(&mut rest);
-        until_rest(&mut rest);
-        rest.end(1000);
-        assert!(!rest.is_calm());
-        assert_eq!((rest.weight(), rest.unseen(0)), (1, 4096 - 1000));
-        assert_eq!(until_rest(&mut rest), (LEARNING.calm, FIRST as usize));
-        rest.end(48);
-        assert_eq!(rest.unseen(0), 4096 - 1000 + 2000);
     }
 
     #[test]

@@ -70,11 +70,6 @@ impl Trial {
         self.in_use && self.arm != Some(Arm::Rested)
     }
 
-    /// Whether a stretch is being timed.
-    pub(super) fn is_under_way(&self) -> bool {
-        self.arm.is_some()
-    }
-
     /// What was timed so far counts for nothing.
     pub(super) fn abandon(&mut self) {
         self.in_use = false;

@@ -1,7 +1,7 @@
 //! Generates one exported symbol per spelling of each call in the table (src/calls.rs).
 //!
 //! rustc hides what assembly files define, so each symbol is a naked function. While the thread rests it leads on to the
-//! next implementation, unless it sends and peers want buffers; else it hands its slot's address and the offset of the thread's words to the wrapper for what
+//! next implementation, unless it sends and sends are to be seen; else it hands its slot's address and the offset of the thread's words to the wrapper for what
 //! its arguments leave on the stack.
 
 #[path = "../calls.rs"]
@@ -78,13 +78,13 @@ fn main() {
     );
 }
 
-/// At rest: does a request of a peer wait (src/direct/promotion.rs)? rax is no argument's.
+/// At rest: are sends to be seen (src/direct/promotion.rs)? rax is no argument's.
 const LOOK: &str = r#""mov rax, qword ptr [rip + {asked}]", "mov rax, qword ptr [rax]",
     "cmp rax, qword ptr [rip + {heard}]", "jne 2f","#;
-/// One does.
-const WAKE: &str = r#""2:", "lea rax, [rip + {wrapper}]", "jmp {rouse}","#;
+/// They are. The carry would tell the wrapper that no rest is left.
+const WAKE: &str = r#""2:", "clc", "jmp {wrapper}","#;
 /// What they name.
-const OPERANDS: &str = "asked = sym direct::ASKED, heard = sym direct::HEARD, rouse = sym rouse";
+const OPERANDS: &str = "asked = sym direct::ASKED, heard = sym direct::HEARD";
 
 /// Whether peers may come to read what it sends, in a call that must be seen for that.
 fn sends(call: &calls::Call) -> bool {

@@ -209,6 +209,32 @@ pub fn find(name: &str) -> Option<RoutineId> {
         .map(|index| index as RoutineId)
 }
 
+/// By shape, the routines that serve direct copies of messages of any length from 8 KiB on where a call site has none of its
+/// own, the first one best by what was measured before (facts of the first measurements, docs/results.md). None of them
+/// [`Routine::carries_over`], so that few copies by turns tell them apart.
+const DIRECT: [&str; 6] = [
+    "-2page",
+    "",
+    "-pfw-512",
+    "-pft0-1024",
+    "-2page-pfw-256",
+    "-4page",
+];
+
+/// The routines of `DIRECT` in the greatest width that a CPU with `features` can run, except 64 bytes.
+pub fn direct(features: Features) -> impl Iterator<Item = &'static Routine> {
+    let width = match features.contains(AVX2) {
+        true => "avx2",
+        false => "sse2",
+    };
+    DIRECT.iter().filter_map(move |shape| {
+        CATALOGUE.iter().find(|routine| {
+            routine.name.strip_prefix(width) == Some(shape)
+                && features.contains(routine.needs.union(routine.wants))
+        })
+    })
+}
+
 /// The routines that are worth trying for messages of `bytes` bytes on a CPU with `features`, the default first, those
 /// whose cost hangs on what came before, or others' on them ([`Routine::carries_over`]), last (the source's pruning by size, section 4.5.1): those whose
 /// range of sizes fits, each shape in the widths that suit the size.

@@ -10,7 +10,7 @@ mod listing;
 mod traps;
 
 pub use caches::{CacheSource, Caches};
-pub use catalogue::{catalogue, find, usable};
+pub use catalogue::{catalogue, direct, find, usable};
 pub use cpu::{Features, Mask};
 pub use listing::{Listing, Row, listing};
 pub use traps::{Trap, traps};

@@ -77,62 +77,6 @@ fn a_program_that_is_settled_comes_to_rest_and_wakes_for_a_new_phase() {
     assert_eq!(tuner.unwrap().phase(), Phase::Rejected);
 }
 
-/// A resting machine, and how many calls of its rest are left. Before it rests, the kernel reads messages of that length.
-fn resting(mode: Mode, read: usize) -> (Hooked, usize) {
-    let mut hooked = Hooked::new(mode, default_is_best);
-    for _ in 0..40_000 {
-        hooked.machine.engine.note_read(read);
-        match hooked.call(0, BYTES, 500) {
-            0 => {}
-            rest => return (hooked, rest),
-        }
-    }
-    panic!("no rest");
-}
-
-/// How many calls are followed until the next rest.
-fn followed(hooked: &mut Hooked) -> usize {
-    (1..40_000)
-        .find(|_| hooked.call(0, BYTES, 500) > 0)
-        .expect("a rest")
-}
-
-#[test]
-fn a_message_of_another_length_ends_a_rest() {
-    for mode in [Mode::Tune, Mode::Replay] {
-        let (mut hooked, rest) = resting(mode, 16384);
-        assert!(!hooked.machine.engine.hear_read(16384, rest - 10));
-        assert!(hooked.machine.engine.hear_read(32768, rest - 10));
-        // Longer than between two rests.
-        assert!(followed(&mut hooked) >= 256, "{mode:?}");
-        let counted = hooked.machine.engine.node(0).unwrap().calls;
-        hooked.machine.engine.count_unseen(rest);
-        let all = hooked.machine.engine.node(0).unwrap().calls;
-        assert!(
-            all <= counted + 11,
-            "{mode:?}: of the first rest 10 calls were made: {counted}, {all}"
-        );
-    }
-}
-
-/// What is at rest for a trial is to be timed as a program at rest; where that cannot be, it is not timed.
-#[test]
-fn a_rest_of_a_trial_is_not_cut_short() {
-    let mut hooked = Hooked::new(Mode::Tune, one_is_best);
-    for _ in 0..40_000 {
-        let rest = hooked.call(0, BYTES, 500);
-        if rest > 0 {
-            assert!(!hooked.machine.engine.hear_read(16384, rest));
-            hooked.machine.engine.end_rest(rest);
-            assert!(!hooked.machine.engine.trial.is_under_way());
-            // Else the next followed call would end the stretch.
-            assert!((0..255).all(|_| hooked.call(0, BYTES, 500) == 0));
-            return;
-        }
-    }
-    panic!("no trial");
-}
-
 /// Calls that pass quietly leave the same behind as if each had been followed in full.
 #[test]
 fn quiet_calls_change_nothing_but_what_they_cost() {

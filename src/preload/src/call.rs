@@ -1,6 +1,5 @@
 //! What happens around each intercepted MPI call.
 
-use crate::direct;
 use crate::life;
 use crate::session::Session;
 use crate::stubs::Slot;
@@ -14,7 +13,7 @@ use core::ptr::NonNull;
 pub extern "C" fn enter(slot: &'static Slot, arguments: Arguments) -> Entered {
     // SAFETY: the calling thread's own block, which no reference is held to.
     let thread = unsafe { &mut *tls::thread() };
-    if thread.frame == 0
+    if thread.frame | thread.rest == 0
         && life::is_plain()
         && let Some(session) = NonNull::new(thread.session)
     {
@@ -85,9 +84,28 @@ extern "C" fn enter_fully(
         && let Some(session) = NonNull::new(thread.session)
     {
         take(thread, arguments);
-        return enter_followed(slot, arguments, thread, session);
+        return match thread.rest {
+            0 => enter_followed(slot, arguments, thread, session),
+            _ => enter_resting(slot, arguments, session),
+        };
     }
     enter_unusually(slot, arguments, thread)
+}
+
+/// An outermost call of a resting thread that is to be seen all the same.
+#[inline(never)]
+extern "C" fn enter_resting(
+    slot: &'static Slot,
+    arguments: Arguments,
+    mut session: NonNull<Session>,
+) -> Entered {
+    // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
+    let session = unsafe { session.as_mut() };
+    let after = life::guarded(|| session.pass_resting(slot, arguments)).unwrap_or(After::Reset);
+    Entered {
+        next: slot.next(),
+        after,
+    }
 }
 
 /// A nested call, a thread's first one, or one while copytune is off.
@@ -187,31 +205,6 @@ fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
                 life::guarded(|| session.leave(slot, arguments));
             }
         }
-    }
-}
-
-/// The kernel is to read a message of so many bytes, in a call that passes unseen.
-#[cold]
-pub fn read_at_rest(thread: &mut Thread, bytes: usize) {
-    hear(thread, Some(bytes), thread.rest);
-}
-
-/// A send is about to pass unseen while peers want buffers.
-#[cold]
-pub extern "C" fn send_at_rest() {
-    direct::hear();
-    // SAFETY: as in `enter`.
-    let thread = unsafe { &mut *tls::thread() };
-    hear(thread, None, thread.rest.saturating_add(1));
-}
-
-fn hear(thread: &mut Thread, read: Option<usize>, remaining: usize) {
-    // SAFETY: this thread's own session, to which no other reference is held: the hooks are not running, or the next
-    // implementation runs.
-    if let Some(session) = unsafe { thread.session.as_mut() }
-        && session.hear(read, remaining)
-    {
-        thread.rest = 0;
     }
 }
 

@@ -1,11 +1,12 @@
 //! process_vm_readv and process_vm_writev: the libraries' single copy by the kernel. Reads of promoted buffers are made
 //! directly (see `direct`); anything else is passed on as it is and counted, so that the report can say where a message's bytes went.
 
-use crate::direct::{self, Kernel, Outcome, Read};
+use crate::direct::{self, Chooser, Kernel, Outcome, Read};
 use crate::ranges::Owner;
 use crate::session::Session;
-use crate::{call, clock, copies, resolve, tls};
+use crate::{clock, copies, modules, resolve, tls};
 use copytune_core::engine::Node;
+use core::arch::naked_asm;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use libc::{c_ulong, iovec, pid_t, ssize_t};
@@ -13,10 +14,11 @@ use libc::{c_ulong, iovec, pid_t, ssize_t};
 static NEXT_READ: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static NEXT_WRITE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 
-/// The exported symbol; its contract is process_vm_readv(2)'s.
+/// The exported symbol; its contract is process_vm_readv(2)'s. Passes on where the call comes from besides.
 ///
 /// # Safety
 /// As the C library's function.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn process_vm_readv(
     pid: pid_t,
@@ -25,6 +27,31 @@ pub unsafe extern "C" fn process_vm_readv(
     remote: *const iovec,
     remote_count: c_ulong,
     flags: c_ulong,
+) -> ssize_t {
+    // The seventh word of a call lies on the stack (System V ABI for x86-64, 3.2.3), which is aligned by it here.
+    naked_asm!(
+        ".cfi_startproc",
+        "push qword ptr [rsp]",
+        ".cfi_adjust_cfa_offset 8",
+        "call {read}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "ret",
+        ".cfi_endproc",
+        read = sym read_for,
+    )
+}
+
+/// # Safety
+/// As [`process_vm_readv`]; the call came from `caller`.
+unsafe extern "C" fn read_for(
+    pid: pid_t,
+    local: *const iovec,
+    local_count: c_ulong,
+    remote: *const iovec,
+    remote_count: c_ulong,
+    flags: c_ulong,
+    caller: usize,
 ) -> ssize_t {
     let Some(next) = next(&NEXT_READ, c"process_vm_readv") else {
         return refused();
@@ -40,7 +67,7 @@ pub unsafe extern "C" fn process_vm_readv(
                 bytes: to.iov_len,
             };
             // SAFETY: the caller answers for the target as it does to the system call.
-            if let Some(done) = unsafe { read_once(&read, next) } {
+            if let Some(done) = unsafe { read_once(&read, next, caller) } {
                 return done;
             }
         }
@@ -75,39 +102,34 @@ pub unsafe extern "C" fn process_vm_writev(
     done
 }
 
-/// One read of one range, directly or by the kernel; `None` outside the calls that are followed.
+/// One read of one range, directly or by the kernel; `None` where it is no message's.
 ///
 /// # Safety
 /// As process_vm_readv(2); `next` is that function.
-unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
+unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t> {
     // SAFETY: this thread's own words, to which no other reference is held while the next implementation runs.
     let thread = unsafe { &mut *tls::thread() };
-    if thread.frame == 0 {
-        if thread.rest > 0 && read.bytes >= direct::LEAST {
-            call::read_at_rest(thread, read.bytes);
-        }
+    // Calls that pass unseen leave no frame.
+    if thread.frame == 0 && !modules::is_mpi_code(caller) {
         return None;
     }
     let active = thread.active;
     // SAFETY: inside an outermost call the session is lent to nobody else (see `copy_inside_call`); nothing below comes
     // back here, because `next` is the C library's function.
     let session = unsafe { thread.session.as_mut()? };
-    if read.bytes >= direct::LEAST {
-        session.engine.note_read(read.bytes);
-    }
     // Where nothing is to be matched with, what earlier calls have left must not be.
     let owner = match active.is_null() {
         true => Owner::NONE,
         false => session.owner_of_read(read.target as usize),
     };
     let before = clock::now();
-    // The library's default is the kernel's copy; any routine of the catalogue copies directly.
-    let routine = match owner.routine {
-        None if direct::is_forced() => Some(copies::next_memmove()),
-        routine => routine,
+    let chooser = match owner.routine {
+        Some(routine) => Chooser::Site(routine),
+        None if direct::is_forced() => Chooser::Site(copies::next_memmove()),
+        None => Chooser::Process,
     };
     // SAFETY: as the caller promises; the routine is one that this CPU can run (Routine::function).
-    let outcome = unsafe { session.reader.read(read, next, routine) };
+    let outcome = unsafe { session.reader.read(read, next, chooser, before) };
     if let Outcome::Done { shared } = outcome {
         note(session, owner, |node| {
             let ticks = match node.timed {
@@ -134,13 +156,19 @@ unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
     // SAFETY: errno is the calling thread's own; what follows must not change what the call has left there.
     let errno = unsafe { *libc::__errno_location() };
     if let Ok(bytes) = usize::try_from(done) {
-        let offered = outcome == Outcome::Offered;
+        let offered = outcome != Outcome::Impossible;
         note(session, owner, |node| {
             node.copied_by_kernel(bytes, if node.timed { ticks } else { 0 }, offered)
         });
-        let known = routine.is_some();
-        if bytes == read.bytes && !offered && (known || direct::explores()) {
-            crate::life::guarded(|| session.reader.read_by_kernel(read, next, ticks, known));
+        match outcome {
+            _ if bytes != read.bytes => {}
+            Outcome::Offered { timed: true } => session.reader.kernel_took(read, ticks),
+            Outcome::Impossible => {
+                crate::life::guarded(|| {
+                    session.reader.read_by_kernel(read, next, ticks, chooser);
+                });
+            }
+            _ => {}
         }
     }
     // SAFETY: as above.

@@ -9,9 +9,10 @@ use crate::session::Session;
 use crate::stubs::{self, Slot};
 use crate::{clock, copies, direct, memory, presence, resolve, threads, ucx};
 use copytune_core::engine::{Config, Engine, Mode};
+use copytune_core::mechanism::MOST_CANDIDATES;
 use copytune_core::options::{self, Log, Options};
 use copytune_core::recording;
-use copytune_core::routines::{self, Features, Mask};
+use copytune_core::routines::{self, CopyFn, Features, Mask};
 use copytune_core::state::format::Module;
 use copytune_core::state::graph::Graph;
 use copytune_core::tuner::{Settings, strategy};
@@ -197,11 +198,24 @@ fn start(world: bool) -> bool {
     }
     copies::set_threshold(threshold);
     if let (Some(job), true) = (JOB.get(), chooses) {
-        direct::start(job.options.direct, explores);
+        direct::start(job.options.direct, direct_candidates(job));
     }
     // SAFETY: atexit(3) with a function that lives as long as this library, which is never unloaded (preloaded).
     unsafe { libc::atexit(at_exit) };
     true
+}
+
+/// What may copy directly where no call site has a routine of its own.
+fn direct_candidates(job: &Job) -> Vec<CopyFn> {
+    let permitted = routines::direct(job.features).filter(|routine| job.options.permits(routine.name));
+    let mut candidates: Vec<CopyFn> = permitted
+        .filter_map(|routine| routine.function(job.features))
+        .take(MOST_CANDIDATES)
+        .collect();
+    if candidates.is_empty() {
+        candidates.push(copies::next_memmove());
+    }
+    candidates
 }
 
 /// MPI_Initialized, and not finalised.

@@ -63,6 +63,40 @@ pub fn is_mpi(path: &str) -> bool {
     .any(|part| name.starts_with(part))
 }
 
+/// Whether an address lies in the code of an MPI library. Allocates nothing; the answer for the latest segment is kept, as mostly
+/// one place asks.
+pub fn is_mpi_code(address: usize) -> bool {
+    use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    static START: AtomicUsize = AtomicUsize::new(0);
+    static BYTES: AtomicUsize = AtomicUsize::new(0);
+    // Another thread may write one of both meanwhile: then a place beside the segment may count as inside, once.
+    if address.wrapping_sub(START.load(Relaxed)) < BYTES.load(Relaxed) {
+        return true;
+    }
+    let segment = each(|info, path| {
+        let holds = |segment: &&libc::Elf64_Phdr| {
+            let start = info.dlpi_addr as usize + segment.p_vaddr as usize;
+            segment.p_type == libc::PT_LOAD
+                && address.wrapping_sub(start) < segment.p_memsz as usize
+        };
+        match segments(info).find(holds) {
+            None => ControlFlow::Continue(()),
+            Some(segment) => {
+                let start = info.dlpi_addr as usize + segment.p_vaddr as usize;
+                let is_mpi = path.to_str().is_ok_and(is_mpi);
+                ControlFlow::Break(is_mpi.then_some((start, segment.p_memsz as usize)))
+            }
+        }
+    });
+    let Some(Some((start, bytes))) = segment else {
+        return false;
+    };
+    BYTES.store(0, Relaxed);
+    START.store(start, Relaxed);
+    BYTES.store(bytes, Relaxed);
+    true
+}
+
 /// Whether a path names a part of UCX, whose copies are inline `rep movsb` by default.
 pub fn is_ucx(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);

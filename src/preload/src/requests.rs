@@ -69,13 +69,25 @@ impl Session {
     /// The persistent requests of a Start call begin, at the site `owner`.
     pub(super) fn before_start(&mut self, slot: &Slot, arguments: Arguments, owner: Owner) {
         self.requests(slot, arguments, |session, request, _| {
-            if let Some((span, bytes)) = session.ranges.sends(request)
-                && direct::is_asked()
-            {
-                direct::sending(span.start, span.end, bytes, false);
+            if direct::is_asked() {
+                session.start_directly(request);
             }
             session.ranges.activate(request, owner)
         });
+    }
+
+    /// The same where nothing is learnt from it.
+    pub(super) fn start_at_rest(&mut self, slot: &Slot, arguments: Arguments) {
+        self.requests(slot, arguments, |session, request, _| {
+            session.start_directly(request)
+        });
+    }
+
+    /// Lets the buffer of a persistent send that begins be promoted.
+    fn start_directly(&self, request: u64) {
+        if let Some((span, bytes)) = self.ranges.sends(request) {
+            direct::sending(span.start, span.end, bytes, false);
+        }
     }
 
     /// Chains the operations that a Wait or Test call concerns, or forgets that of a Cancel or Request_free.

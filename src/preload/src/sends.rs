@@ -1,11 +1,12 @@
 //! Sends: receivers may read their buffers directly (see `direct`).
 
 use crate::forecast::Meaning;
-use crate::ranges::Spans;
-use crate::session::{Session, spans};
+use crate::ranges::{Owner, Spans};
+use crate::session::{Present, Session, spans};
 use crate::stubs::Slot;
 use crate::wrapper::{After, Arguments};
-use crate::{direct, life};
+use crate::{direct, life, messages};
+use copytune_core::calls::{Completion, Role};
 
 impl Session {
     /// A buffer is sent that receivers may want to read directly, or do.
@@ -23,6 +24,53 @@ impl Session {
         let spans = spans(slot, arguments, message.reach);
         match life::guarded(|| self.send_directly(slot, spans, message.sent)) {
             Some(true) => After::Work,
+            _ => After::Reset,
+        }
+    }
+
+    /// A call of a resting thread that is to be seen: it may send what peers want or read, make a persistent operation, or free
+    /// a datatype. Nothing is learnt from it. Returns what is to follow.
+    pub fn pass_resting(&mut self, slot: &Slot, arguments: Arguments) -> After {
+        match slot.call().role {
+            Role::Transfer {
+                send,
+                receive,
+                completion,
+            } => {
+                let mut message = |data| self.datatypes.message(data, slot.binding, arguments);
+                let sent = send.map(&mut message).unwrap_or_default();
+                let received = receive.map(&mut message).unwrap_or_default();
+                let reach = [sent, received].map(|message| self.datatypes.reach(message));
+                let spans = spans(slot, arguments, reach);
+                if let Completion::Persistent(_) = completion {
+                    self.present = Present {
+                        owner: Owner::NONE,
+                        spans,
+                        bytes: sent.bytes + received.bytes,
+                        chain: 0,
+                    };
+                    return After::Work;
+                }
+                let is_asked = sent.bytes > 0 && direct::is_asked();
+                match is_asked && self.send_directly(slot, spans, sent.bytes) {
+                    true => After::Work,
+                    false => After::Reset,
+                }
+            }
+            Role::Collective { .. } if slot.offers => {
+                self.offer_on_demand(slot, arguments);
+                After::Reset
+            }
+            Role::Start | Role::StartAll => {
+                if direct::is_asked() {
+                    self.start_at_rest(slot, arguments);
+                }
+                After::Reset
+            }
+            Role::TypeFree => {
+                messages::datatype_freed();
+                After::Reset
+            }
             _ => After::Reset,
         }
     }

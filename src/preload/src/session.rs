@@ -56,9 +56,9 @@ struct Subject {
 /// What `leave` must know of the call that `enter` saw.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Present {
-    owner: Owner,
-    spans: Spans,
-    bytes: u64,
+    pub(super) owner: Owner,
+    pub(super) spans: Spans,
+    pub(super) bytes: u64,
     pub(super) chain: u32,
 }
 
@@ -147,8 +147,7 @@ impl Session {
             life::look_around();
             self.dozed = true;
         }
-        // Where that is forced, reads are made directly in calls that are seen, and so are the ends of messages shown.
-        if rest > 0 && (direct::is_forced() || direct::shows() || ucx::is_open()) {
+        if rest > 0 && ucx::is_open() {
             self.engine.refuse_rest();
             return 0;
         }
@@ -167,23 +166,6 @@ impl Session {
             ucx::open();
             life::look_around();
         }
-    }
-
-    /// In a rest of which so many calls are left: the kernel is to read a message of so many bytes, or, if there are none, a
-    /// buffer may be sent that peers want. Whether calls are to be followed again.
-    #[cold]
-    pub fn hear(&mut self, read: Option<usize>, remaining: usize) -> bool {
-        self.busy.swap(true, Ordering::SeqCst);
-        let ends = life::is_on()
-            && match read {
-                Some(bytes) => self.engine.hear_read(bytes, remaining),
-                None => {
-                    self.engine.end_rest(remaining);
-                    true
-                }
-            };
-        self.busy.store(false, Ordering::Release);
-        ends
     }
 
     #[inline(always)]

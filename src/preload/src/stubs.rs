@@ -187,7 +187,16 @@ impl Slot {
     fn find(&self) -> *const u8 {
         let found = resolve::next(self.name());
         self.next.store(found.cast_mut(), Ordering::Release);
-        let seen_always = self.is_life_cycle || matches!(self.call().role, Role::TypeFree);
+        // Persistent operations begin at calls that know only their requests.
+        let makes_persistent = matches!(
+            self.call().role,
+            Role::Transfer {
+                completion: Completion::Persistent(_),
+                ..
+            }
+        );
+        let seen_always =
+            self.is_life_cycle || makes_persistent || matches!(self.call().role, Role::TypeFree);
         if let (false, Some(resting)) = (seen_always, RESTING.get(usize::from(self.number))) {
             resting.store(found.cast_mut(), Ordering::Release);
         }

@@ -35,15 +35,16 @@ mod slots;
 mod space;
 mod wanted;
 
-pub use promotion::{ASKED, HEARD, has_requests, hear, is_asked, sending, shows};
-pub use reader::{LEAST, Outcome, Reader};
+pub use promotion::{ASKED, HEARD, has_requests, is_asked, sending};
+pub use reader::{Chooser, Outcome, Reader};
 pub use reading::{Kernel, Read};
 pub use slot::Slot;
 
 use crate::log::{self, Level};
 use copytune_core::options::Direct;
+use copytune_core::routines::CopyFn;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 /// Bytes of a page (x86-64).
 const PAGE: usize = 4096;
@@ -51,8 +52,6 @@ const PAGE: usize = 4096;
 static ON: AtomicBool = AtomicBool::new(false);
 /// Whether every message that can be read directly is, whatever routine its site has.
 static FORCED: AtomicBool = AtomicBool::new(false);
-/// Whether sites may get routines that they have not yet.
-static EXPLORES: AtomicBool = AtomicBool::new(false);
 /// Test only: the receiver believes the first answer for ever and does not wait for a late sender, and what a slot shows is
 /// never hidden.
 static CREDULOUS: AtomicBool = AtomicBool::new(false);
@@ -74,10 +73,13 @@ pub fn is_forced() -> bool {
     FORCED.load(Ordering::Relaxed)
 }
 
-/// Whether buffers are asked for whose sites have no routine yet.
+/// What copies directly where no call site has a routine of its own, the first one to begin with.
+static CANDIDATES: OnceLock<Vec<CopyFn>> = OnceLock::new();
+
+/// See [`CANDIDATES`].
 #[inline]
-pub fn explores() -> bool {
-    EXPLORES.load(Ordering::Relaxed)
+fn candidates() -> &'static [CopyFn] {
+    CANDIDATES.get().map_or(&[], Vec::as_slice)
 }
 
 /// Notes why there are no direct copies, or no more of them, and says so at level debug.
@@ -101,14 +103,15 @@ pub fn reason() -> String {
         .map_or_else(|_| String::new(), |reason| reason.clone())
 }
 
-/// At MPI_Init. `explores`: sites may get routines that they have not yet. Failure leaves everything to the kernel copy.
-pub fn start(direct: Direct, explores: bool) {
+/// At MPI_Init. `candidates`: what may copy directly where no call site has a routine of its own, the first one to begin
+/// with; at least one. Failure leaves everything to the kernel copy.
+pub fn start(direct: Direct, candidates: Vec<CopyFn>) {
     if direct == Direct::Off {
         explain("switched off by COPYTUNE_DIRECT=off");
         return;
     }
     FORCED.store(direct == Direct::Force, Ordering::Relaxed);
-    EXPLORES.store(explores, Ordering::Relaxed);
+    let _ = CANDIDATES.set(candidates);
     mappings::without_query(std::env::var_os("COPYTUNE_TEST_NO_QUERY").is_some());
     CREDULOUS.store(
         std::env::var_os("COPYTUNE_TEST_STALE").is_some(),

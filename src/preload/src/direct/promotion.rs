@@ -21,6 +21,8 @@ use std::sync::Mutex;
 const CHUNK: usize = 4 << 20;
 /// One promoted range is looked at in so many sends: is it still mapped?
 const SPARSE: u32 = 64;
+/// Sends in a row that no slot showed after which none is looked up.
+const UNSHOWN: u32 = 256;
 
 /// Requests that were taken from the arena's first page.
 static SEEN: AtomicU64 = AtomicU64::new(0);
@@ -28,8 +30,7 @@ static SEEN: AtomicU64 = AtomicU64::new(0);
 /// [`is_asked_closely`] asks. Mended by [`look_out`].
 pub static ASKED: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NEVER).cast_mut());
 static ANSWERED: AtomicU64 = AtomicU64::new(0);
-/// What the number was when a resting thread was roused last, or requests were taken: the stubs of sends rouse one where it
-/// has changed.
+/// What the number is while the sends of resting threads may pass unseen. Mended by [`look_out`].
 pub static HEARD: AtomicU64 = AtomicU64::new(0);
 /// Stands for the number of requests where none are taken.
 static NEVER: AtomicU64 = AtomicU64::new(0);
@@ -49,6 +50,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     hand: 0,
     held_by_device: false,
     slots: Slots::new(),
+    unshown: 0,
 });
 
 struct Owner {
@@ -60,6 +62,8 @@ struct Owner {
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
     slots: Slots,
+    /// Sends in a row that no slot showed.
+    unshown: u32,
 }
 
 /// A promoted range.
@@ -101,21 +105,16 @@ pub(super) fn look_out() {
     if is_on()
         && let Some(arena) = arena::own()
     {
-        let busy = WAITING.load(Relaxed) || SHOWS.load(Relaxed) || HIGH.load(Relaxed) != 0;
+        let seen = SEEN.load(Relaxed);
+        let each_is_seen = |each| if each { EVERY_SEND } else { seen };
+        let is_busy = WAITING.load(Relaxed) || SHOWS.load(Relaxed);
         asked = &raw const arena.words().asked;
-        heard = SEEN.load(Relaxed);
-        answered = if busy { EVERY_SEND } else { heard };
+        heard = each_is_seen(is_busy);
+        answered = each_is_seen(is_busy || HIGH.load(Relaxed) != 0);
     }
     HEARD.store(heard, Relaxed);
     ANSWERED.store(answered, Relaxed);
     ASKED.store(asked.cast_mut(), Relaxed);
-}
-
-/// A resting thread is roused: once for each request, whether or not one of its sends is what the request means.
-pub fn hear() {
-    // SAFETY: as in `is_asked`.
-    let asked = unsafe { &*ASKED.load(Relaxed) };
-    HEARD.store(asked.load(Relaxed), Relaxed);
 }
 
 #[inline(never)]
@@ -139,19 +138,10 @@ pub fn has_requests() -> bool {
     is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked))
 }
 
-/// Whether messages have slots, which show them in sends that are seen alone.
-#[inline]
-pub fn shows() -> bool {
-    SHOWS.load(Relaxed)
-}
-
 /// A send of `bytes` bytes in `[start, end)` begins: until it ends, the program leaves them alone (MPI 4.0, 3.4 and 3.7.2).
 /// `blocking`: it ends when the call returns. Then a slot may show the message, which is to be hidden at the return.
 pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Slot> {
-    if end.wrapping_sub(start) < PAGE {
-        return None;
-    }
-    let arena = arena::own()?;
+    let arena = arena::own().filter(|_| is_on() && start < end)?;
     // Another thread that is at it will do.
     let mut owner = OWNER.try_lock().ok()?;
     let message = Message {
@@ -168,14 +158,30 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
         owner.serve(arena, message, sends);
         look_out();
     }
-    if !(message.can_be_shown() && shows()) {
+    if !SHOWS.load(Relaxed) {
         return None;
     }
-    // SAFETY: the program sends it.
-    unsafe { owner.slots.show(arena, start, end - start, sends) }
+    let shown = match message.can_be_shown() {
+        // SAFETY: the program sends it.
+        true => unsafe { owner.slots.show(arena, start, end - start, sends) },
+        false => None,
+    };
+    owner.note_shown(shown.is_some());
+    shown
 }
 
 impl Owner {
+    /// A send has been shown, or has no slot. Of a phase in which nothing is shown, no send is to be seen for that: the
+    /// receivers ask for their slots again when they miss them (`reading::View::wants_slot`).
+    fn note_shown(&mut self, is_shown: bool) {
+        self.unshown = if is_shown { 0 } else { self.unshown + 1 };
+        if self.unshown == UNSHOWN {
+            self.unshown = 0;
+            SHOWS.store(false, Relaxed);
+            look_out();
+        }
+    }
+
     #[cold]
     fn serve(&mut self, arena: &Arena, message: Message, sends: u32) {
         let (asked, some_are_lost) = self.wanted.collect(arena.words(), SEEN.load(Relaxed));
@@ -204,6 +210,7 @@ impl Owner {
     fn give_slot(&mut self, arena: &Arena, message: Message, sends: u32) -> bool {
         let bytes = message.end - message.start;
         let given = self.slots.add(arena, message.start, bytes, sends);
+        self.unshown = 0;
         SHOWS.store(self.slots.are_used(), Relaxed);
         given
     }

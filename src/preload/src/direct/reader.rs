@@ -1,4 +1,4 @@
-//! The receiver's side: which reads recur, and which of them are made directly (see `reading`).
+//! The receiver's side: which reads recur, which of them are made directly (see `reading`), and by which routine.
 
 use super::PAGE;
 use super::arena::Wish;
@@ -6,7 +6,8 @@ use super::peer::Peer;
 use super::reading::{self, Kernel, Read, View};
 use super::sharing::Sharing;
 use crate::clock;
-use copytune_core::repayment::{Account, Buffer, CREDIT, Hurry, KernelCopy};
+use copytune_core::mechanism::{Mechanism, Plan, Way};
+use copytune_core::repayment::{Account, Buffer, CREDIT, KernelCopy, SHARE, Urgency};
 use copytune_core::routines::CopyFn;
 use core::sync::atomic::Ordering::Acquire;
 use libc::pid_t;
@@ -19,6 +20,8 @@ const LEAST_WITHOUT_QUERY: usize = 512 * 1024;
 const PLACES: usize = 2048;
 /// Reads of a process after which its arena is looked for.
 const FEW: u32 = 2;
+/// Direct reads of a range that meet new pages, which takes longer.
+const MET: u32 = 2;
 
 /// One thread's view of the processes that it reads from.
 #[derive(Debug, Default)]
@@ -28,6 +31,8 @@ pub struct Reader {
     last: usize,
     ranges: Vec<[Range; 2]>,
     account: Account,
+    /// When the first message was read.
+    began: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -36,6 +41,28 @@ struct Known {
     reads: u32,
     peer: Option<Peer>,
     sharing: Sharing,
+    mechanism: Mechanism,
+}
+
+impl Known {
+    fn new(process: pid_t) -> Self {
+        Self {
+            process,
+            reads: 0,
+            peer: None,
+            sharing: Sharing::default(),
+            mechanism: Mechanism::new(super::candidates().len()),
+        }
+    }
+}
+
+/// Who chooses how a message is copied.
+#[derive(Debug, Clone, Copy)]
+pub enum Chooser {
+    /// Its call site has a routine.
+    Site(CopyFn),
+    /// What is known of messages of that length from that process.
+    Process,
 }
 
 /// A range of a process that was read.
@@ -62,28 +89,33 @@ pub enum Outcome {
         /// Of its bytes, those that the sender wrote.
         shared: usize,
     },
-    /// Nothing was done, or too little to rely on: the kernel is to copy everything. A routine could have copied it.
-    Offered,
-    /// The same, and no routine could.
+    /// It could be made directly, and is the kernel's all the same. Whether [`Reader::kernel_took`] is to be told its time.
+    Offered {
+        /// See above.
+        timed: bool,
+    },
+    /// Nothing was done, or too little to rely on: the kernel is to copy everything.
     Impossible,
 }
 
 impl Reader {
-    /// Makes the read directly by `routine`, or only sees whether that could be done.
+    /// Makes the read directly if that can be done and is chosen. `before`: what the clock says.
     ///
     /// # Safety
     /// The target is valid for that many bytes; `kernel` is process_vm_readv(2).
     #[inline]
-    pub unsafe fn read(&mut self, read: &Read, kernel: Kernel, routine: Option<CopyFn>) -> Outcome {
+    pub unsafe fn read(
+        &mut self,
+        read: &Read,
+        kernel: Kernel,
+        chooser: Chooser,
+        before: u64,
+    ) -> Outcome {
         // SAFETY: as the caller promises.
-        match (unsafe { self.try_read(read, kernel, routine) }, routine) {
-            (None, _) => Outcome::Impossible,
-            (Some(_), None) => Outcome::Offered,
-            (Some(shared), Some(_)) => Outcome::Done { shared },
-        }
+        unsafe { self.try_read(read, kernel, chooser, before) }.unwrap_or(Outcome::Impossible)
     }
 
-    /// Whether it can be made, and how many of its bytes the sender wrote.
+    /// `None`: it cannot be made directly.
     ///
     /// # Safety
     /// As [`Reader::read`].
@@ -92,29 +124,37 @@ impl Reader {
         &mut self,
         read: &Read,
         kernel: Kernel,
-        routine: Option<CopyFn>,
-    ) -> Option<usize> {
+        chooser: Chooser,
+        before: u64,
+    ) -> Option<Outcome> {
         if read.bytes < LEAST {
             return None;
         }
         let index = self.find(read.process)?;
-        let Some(Known {
+        let Known {
             peer: Some(peer),
             sharing,
+            mechanism,
             ..
-        }) = self.peers.get_mut(index)
+        } = self.peers.get_mut(index)?
         else {
             return None;
         };
         let range = range_of(&mut self.ranges, read)?;
         let generation = peer.words().generation.load(Acquire);
-        if range.generation == generation && (!range.direct || routine.is_none()) {
-            return range.direct.then_some(0);
+        if range.generation == generation && !range.direct {
+            return None;
         }
+        let is_new = !range.direct || range.buffer.gains() < MET;
+        let (plan, routine) = plan(mechanism, read.bytes, chooser, is_new);
+        let Some(routine) = routine else {
+            return range.direct.then_some(Outcome::Offered { timed: plan.timed });
+        };
         if range.generation != generation {
             // There may be nothing any more: to read it would make pages that nobody gives back.
             range.view.forget();
         }
+        let sharing = plan.is_settled.then_some(sharing);
         // SAFETY: as the caller promises.
         let done = unsafe { reading::read(peer, sharing, &mut range.view, read, kernel, routine) };
         if range.generation != generation {
@@ -123,41 +163,46 @@ impl Reader {
         }
         if done.is_none() && !peer.mappings.are_there() {
             if let Some(known) = self.peers.get_mut(index) {
-                *known = Known {
-                    process: read.process,
-                    reads: 0,
-                    peer: None,
-                    sharing: Sharing::default(),
-                };
+                *known = Known::new(read.process);
             }
             return None;
         }
         if done.is_some() {
-            range.buffer.read_directly(&mut self.account);
-            if routine.is_some() && range.view.wants_slot(read) {
+            if plan.timed {
+                mechanism.took(read.bytes, plan.way, clock::now().wrapping_sub(before));
+            }
+            let saved = mechanism.expected_gain(read.bytes);
+            range
+                .buffer
+                .read_directly(&mut self.account, read.bytes, saved);
+            if range.view.wants_slot(read) {
                 peer.words().ask(read.source, read.bytes, Wish::Slot);
             }
         } else if range.direct {
             range.buffer.lost();
         }
         range.direct = done.is_some();
-        done
+        done.map(|shared| Outcome::Done { shared })
     }
 
-    /// The kernel has made this read, completely, in so many ticks. `has_routine`: its site has one for direct copies.
-    pub fn read_by_kernel(&mut self, read: &Read, kernel: Kernel, ticks: u64, has_routine: bool) {
+    /// The kernel has made a read, completely, that could have been made directly, in so many ticks.
+    pub fn kernel_took(&mut self, read: &Read, ticks: u64) {
+        if let Some(index) = self.find(read.process)
+            && let Some(known) = self.peers.get_mut(index)
+        {
+            known.mechanism.took(read.bytes, Way::Kernel, ticks);
+        }
+    }
+
+    /// The kernel has made this read, completely, in so many ticks, and nothing else could.
+    pub fn read_by_kernel(&mut self, read: &Read, kernel: Kernel, ticks: u64, chooser: Chooser) {
         if read.bytes < LEAST {
             return;
         }
         let index = match self.find(read.process) {
             Some(index) => index,
             None => {
-                self.peers.push(Known {
-                    process: read.process,
-                    reads: 0,
-                    peer: None,
-                    sharing: Sharing::default(),
-                });
+                self.peers.push(Known::new(read.process));
                 self.peers.len() - 1
             }
         };
@@ -179,6 +224,7 @@ impl Reader {
         let Some(peer) = &known.peer else {
             return;
         };
+        known.mechanism.copied_by_kernel(read.bytes, ticks);
         let whole = ((read.source + read.bytes) & !(PAGE - 1))
             .saturating_sub(read.source.next_multiple_of(PAGE));
         if whole * 2 < read.bytes
@@ -186,21 +232,30 @@ impl Reader {
         {
             return;
         }
+        let urgency = match (super::is_forced(), chooser) {
+            (true, _) => Urgency::Forced,
+            (false, Chooser::Site(_)) => Urgency::Known,
+            (false, Chooser::Process) if known.mechanism.is_worth_it(read.bytes) => {
+                Urgency::Unknown
+            }
+            (false, Chooser::Process) => return,
+        };
         if self.ranges.is_empty() {
             self.ranges = vec![Default::default(); PLACES];
         }
         if let Some(range) = place_for(&mut self.ranges, read) {
-            let hurry = match (super::is_forced(), has_routine) {
-                (true, _) => Hurry::Forced,
-                (false, true) => Hurry::Known,
-                (false, false) => Hurry::Unknown,
-            };
+            let now = clock::now();
+            let began = *self.began.get_or_insert(now);
             let copy = KernelCopy {
+                bytes: read.bytes,
                 ticks,
                 price: (peer.words().price(read.bytes) * clock::rate()) as u64,
-                credit: (CREDIT * clock::rate()) as u64,
+                credit: (CREDIT * clock::rate() + SHARE * now.wrapping_sub(began) as f64) as u64,
             };
-            if range.buffer.read_by_kernel(&mut self.account, copy, hurry) {
+            if range
+                .buffer
+                .read_by_kernel(&mut self.account, copy, urgency)
+            {
                 peer.words().ask(read.source, read.bytes, Wish::Promotion);
             }
         }
@@ -220,6 +275,34 @@ impl Reader {
             .iter()
             .position(|known| known.process == process)?;
         Some(self.last)
+    }
+}
+
+/// How a message is to be copied: what was planned, and by which routine, if directly.
+#[inline]
+fn plan(
+    mechanism: &mut Mechanism,
+    bytes: usize,
+    chooser: Chooser,
+    is_new: bool,
+) -> (Plan, Option<CopyFn>) {
+    match chooser {
+        Chooser::Site(routine) => (
+            Plan {
+                way: Way::Direct(0),
+                timed: false,
+                is_settled: true,
+            },
+            Some(routine),
+        ),
+        Chooser::Process => {
+            let plan = mechanism.plan(bytes, is_new);
+            let routine = match plan.way {
+                Way::Kernel => None,
+                Way::Direct(number) => super::candidates().get(usize::from(number)).copied(),
+            };
+            (plan, routine)
+        }
     }
 }
 

@@ -39,8 +39,10 @@ pub struct Read {
 pub struct View {
     /// The slot that shows it, plus one.
     slot: u16,
-    /// Direct reads while there was none.
+    /// Direct reads while none did.
     unshown: u32,
+    /// Whether the slot showed the message that was read last.
+    is_shown: bool,
     /// How often in a row the owner did not tell in time where it lies.
     late: u8,
     /// Where in the owner's arena its whole pages lay when the owner told that last.
@@ -68,11 +70,12 @@ impl View {
         self.slot = number.map_or(0, |number| number as u16 + 1);
     }
 
-    /// The message was read directly. Returns whether a slot is worth asking for: it has none; if that is in vain, ever more
-    /// rarely again. Long messages have none, and parts of them are read as if they were messages.
+    /// The message was read directly. Returns whether a slot is worth asking for: it has none, or its sender has ceased to
+    /// use it; if that is in vain, ever more rarely again. Long messages have none, and parts of them are read as if they were
+    /// messages.
     #[inline]
     pub fn wants_slot(&mut self, read: &Read) -> bool {
-        if self.slot != 0 || read.bytes >= LONGEST {
+        if core::mem::take(&mut self.is_shown) || read.bytes >= LONGEST {
             return false;
         }
         self.unshown = self.unshown.saturating_add(1);
@@ -80,26 +83,27 @@ impl View {
     }
 }
 
-/// Makes the read directly by `routine`, or only sees whether that could be done. Returns how many bytes the sender wrote;
-/// `None`: not all of it could be read directly, and the kernel is to copy everything.
+/// Makes the read directly by `routine`; with `sharing` the sender may take part in a long one. Returns how many bytes the
+/// sender wrote; `None`: not all of it could be read directly, and the kernel is to copy everything.
 ///
 /// # Safety
 /// The target is valid for that many bytes; `kernel` is process_vm_readv(2).
 #[inline]
 pub unsafe fn read(
     peer: &Peer,
-    sharing: &mut Sharing,
+    sharing: Option<&mut Sharing>,
     view: &mut View,
     read: &Read,
     kernel: Kernel,
-    routine: Option<CopyFn>,
+    routine: CopyFn,
 ) -> Option<usize> {
     // SAFETY: as the caller promises.
     unsafe {
-        match routine {
-            None => copy(peer, None, view, read, kernel, None),
-            Some(routine) if read.bytes < SHARED => copy_alone(peer, view, read, kernel, routine),
-            Some(routine) => copy_long(peer, sharing, view, read, kernel, routine),
+        match sharing {
+            Some(sharing) if read.bytes >= SHARED => {
+                copy_long(peer, sharing, view, read, kernel, routine)
+            }
+            _ => copy_alone(peer, view, read, kernel, routine),
         }
     }
 }
@@ -128,7 +132,7 @@ unsafe fn copy_alone(
     unsafe {
         copy_shown(peer, view, read, kernel, routine)
             .map(|()| 0)
-            .or_else(|| copy(peer, None, view, read, kernel, Some(routine)))
+            .or_else(|| copy(peer, None, view, read, kernel, routine))
     }
 }
 
@@ -150,7 +154,7 @@ unsafe fn copy_long(
     // SAFETY: as the caller promises.
     let shared = unsafe {
         match plan.offers {
-            true => copy(peer, Some(sharing), view, read, kernel, Some(routine)),
+            true => copy(peer, Some(sharing), view, read, kernel, routine),
             false => copy_alone(peer, view, read, kernel, routine),
         }?
     };
@@ -160,7 +164,7 @@ unsafe fn copy_long(
     Some(shared)
 }
 
-/// Finds out what lies at the range now, has the kernel copy the edges, and copies the rest by `routine`, if there is one.
+/// Finds out what lies at the range now, has the kernel copy the edges, and copies the rest by `routine`.
 /// With `sharing` the sender helps. Returns how many bytes it wrote; `None`: the range is not backed by the arena but for
 /// its edges.
 ///
@@ -173,7 +177,7 @@ unsafe fn copy(
     view: &mut View,
     read: &Read,
     kernel: Kernel,
-    routine: Option<CopyFn>,
+    routine: CopyFn,
 ) -> Option<usize> {
     let end = read.source.checked_add(read.bytes)?;
     let mut pieces = [Piece {
@@ -216,9 +220,6 @@ unsafe fn copy(
     if count == 0 || head >= PAGE || tail >= PAGE {
         return None;
     }
-    let Some(routine) = routine else {
-        return Some(0);
-    };
     // SAFETY: as the caller promises.
     unsafe { copy_ends(slot_at(peer, view), read, (head, tail), kernel)? };
     let mut shared = 0;
@@ -265,6 +266,7 @@ unsafe fn copy_shown(
     const PATIENT: u8 = 8;
     let slot = slot_at(peer, view)?;
     let number = slot.number(read.source, read.bytes)?;
+    (view.is_shown, view.unshown) = (true, 0);
     let whole = pages(read.source, read.bytes);
     let bytes = whole.end.checked_sub(whole.start)?;
     let head = whole.start - read.source;

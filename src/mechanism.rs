@@ -1,0 +1,510 @@
+//! Which way of copying is the fastest for messages of some length from one process: the kernel's, or a direct one by which
+//! routine? Decided from the times of the copies themselves, so that it needs no loop, no interval and no call site: it holds
+//! for windows of nonblocking messages, for collectives and for programs without loops as well. Call sites with a
+//! routine of their own (see `tuner`) go before it. Knows no clock, no memory and no processes.
+//!
+//! A class of lengths goes through
+//!
+//! | state | copies | ends |
+//! | --- | --- | --- |
+//! | search | the best known and another candidate by turns | each candidate has its samples, or is clearly slower |
+//! | check | the kernel's way, then the best direct one, some copies in a row each | all are made |
+//! | settled | the winner | after a number of copies that grows each time |
+//!
+//! Candidates are compared by the medians of their latest samples: a copy that was interrupted does not decide.
+
+/// Most candidates beside the kernel's way.
+pub const MOST_CANDIDATES: usize = 6;
+/// Classes of lengths, by powers of two.
+const CLASSES: usize = 12;
+/// The first class's shortest message: 2^13 bytes.
+const FIRST: u32 = 13;
+/// Samples that are kept of each way.
+const SAMPLES: usize = 9;
+/// Samples of each candidate that end a search.
+const ENOUGH: u32 = 7;
+/// Samples after which a candidate is given up that is slower than the best by [`CLEARLY`].
+const FEW: u32 = 3;
+const CLEARLY: f32 = 1.15;
+/// What comes first stays unless another one is faster by so much.
+const NOTICEABLY: f32 = 1.03;
+/// The kernel's copies of buffers that were not shared yet are enough of a comparison where the direct ones take at most
+/// this part of their time.
+const PLAINLY: f32 = 0.9;
+/// Copies in a row of one way in a check, and how many of them are not timed: each way leaves the caches to the next as
+/// that does not find them otherwise.
+const BLOCK: u32 = 6;
+const SETTLING: u32 = 2;
+/// Copies until a settled class is looked at again: the first time, and at most.
+const PERIODS: [u32; 2] = [2048, 65_536];
+/// One copy out of so many is timed while a class is settled.
+const SPARSE: u32 = 16;
+
+/// How one message is to be copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// By the kernel.
+    Kernel,
+    /// Directly, by the candidate of that number.
+    Direct(u8),
+}
+
+/// The next copy of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// How it is to be made.
+    pub way: Way,
+    /// Whether [`Mechanism::took`] is to be told its time.
+    pub timed: bool,
+    /// Whether something else may be tried out with this copy: nothing is being compared.
+    pub is_settled: bool,
+}
+
+/// The latest samples of one way, in ticks per byte.
+#[derive(Debug, Clone, Copy, Default)]
+struct Samples {
+    latest: [f32; SAMPLES],
+    count: u32,
+}
+
+impl Samples {
+    fn add(&mut self, cost: f32) {
+        if let Some(place) = self.latest.get_mut(self.count as usize % SAMPLES) {
+            *place = cost;
+        }
+        self.count = self.count.saturating_add(1);
+    }
+
+    fn median(&self) -> Option<f32> {
+        let kept = (self.count as usize).min(SAMPLES);
+        let mut sorted = self.latest;
+        let sorted = sorted.get_mut(..kept)?;
+        sorted.sort_unstable_by(f32::total_cmp);
+        sorted.get(kept / 2).copied()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Search {
+        /// Whether the next copy is another candidate's.
+        explores: bool,
+    },
+    Check {
+        /// Copies so far: [`BLOCK`] by the kernel, then as many direct ones.
+        made: u32,
+    },
+    Settled {
+        left: u32,
+    },
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Class {
+    state: State,
+    kernel: Samples,
+    direct: [Samples; MOST_CANDIDATES],
+    /// Candidates that are no longer tried, one bit each.
+    given_up: u8,
+    best: u8,
+    uses_kernel: bool,
+    period: u32,
+    /// What one byte of a direct copy saves, in ticks; below 0 where it loses.
+    gain: f32,
+}
+
+impl Default for Class {
+    fn default() -> Self {
+        Self {
+            state: State::Search { explores: false },
+            kernel: Samples::default(),
+            direct: [Samples::default(); MOST_CANDIDATES],
+            given_up: 0,
+            best: 0,
+            uses_kernel: false,
+            period: PERIODS[0],
+            gain: 0.0,
+        }
+    }
+}
+
+/// What is known of the messages of one process.
+#[derive(Debug, Clone)]
+pub struct Mechanism {
+    classes: [Class; CLASSES],
+    /// Candidates beside the kernel's way; the first is the one to begin with.
+    candidates: u8,
+}
+
+/// The class of messages of so many bytes.
+fn class_of(bytes: usize) -> usize {
+    let class = bytes.checked_ilog2().unwrap_or(0).saturating_sub(FIRST) as usize;
+    class.min(CLASSES - 1)
+}
+
+impl Mechanism {
+    /// Nothing is known of so many candidates, at most [`MOST_CANDIDATES`].
+    pub fn new(candidates: usize) -> Self {
+        Self {
+            classes: [Class::default(); CLASSES],
+            candidates: candidates.clamp(1, MOST_CANDIDATES) as u8,
+        }
+    }
+
+    /// The kernel has copied a message of so many bytes in so many ticks, by no plan: it cannot be read directly yet.
+    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64) {
+        let class = &mut self.classes[class_of(bytes)];
+        class.kernel.add(cost(bytes, ticks));
+        class.learn_gain();
+    }
+
+    /// Whether messages of that length are worth being made readable directly. As long as nothing is known, they are
+    /// (docs/results.md: about twice as fast).
+    pub fn is_worth_it(&self, bytes: usize) -> bool {
+        !self.classes[class_of(bytes)].uses_kernel
+    }
+
+    /// What direct copies of such a message save, in ticks, as far as known; half of the kernel's time where only that is.
+    pub fn expected_gain(&self, bytes: usize) -> u64 {
+        let class = &self.classes[class_of(bytes)];
+        let per_byte = match class.direct[usize::from(class.best)].count {
+            0 => class.kernel.median().unwrap_or(0.0) / 2.0,
+            _ => class.gain,
+        };
+        (per_byte.max(0.0) * bytes as f32) as u64
+    }
+
+    /// What a direct copy of such a message saves, in ticks; below 0 where it loses.
+    pub fn gain(&self, bytes: usize) -> i64 {
+        (self.classes[class_of(bytes)].gain * bytes as f32) as i64
+    }
+
+    /// How the next message, which can be read directly, is to be copied. `is_new`: pages of it are met for the first time, which
+    /// takes longer whatever the way.
+    #[inline]
+    pub fn plan(&mut self, bytes: usize, is_new: bool) -> Plan {
+        let number = class_of(bytes);
+        if self.classes[number].is_untouched() {
+            self.begin(number);
+        }
+        self.classes[number].plan(self.candidates, is_new)
+    }
+
+    /// A class without samples begins with what the next shorter one that has any found best.
+    #[cold]
+    fn begin(&mut self, number: usize) {
+        let known = self.classes[..number].iter().rev();
+        if let Some(best) = known
+            .filter(|class| !class.is_untouched())
+            .map(|class| class.best)
+            .next()
+        {
+            self.classes[number].best = best;
+        }
+    }
+
+    /// The copy that was to be timed took so long.
+    pub fn took(&mut self, bytes: usize, way: Way, ticks: u64) {
+        self.classes[class_of(bytes)].took(self.candidates, way, cost(bytes, ticks));
+    }
+}
+
+fn cost(bytes: usize, ticks: u64) -> f32 {
+    ticks as f32 / bytes.max(1) as f32
+}
+
+impl Class {
+    fn is_untouched(&self) -> bool {
+        self.direct.iter().all(|samples| samples.count == 0)
+    }
+
+    fn winner(&self) -> Way {
+        match self.uses_kernel {
+            true => Way::Kernel,
+            false => Way::Direct(self.best),
+        }
+    }
+
+    #[inline]
+    fn plan(&mut self, candidates: u8, is_new: bool) -> Plan {
+        match &mut self.state {
+            State::Settled { left } if *left > 0 => {
+                *left -= 1;
+                Plan {
+                    way: match self.uses_kernel {
+                        true => Way::Kernel,
+                        false => Way::Direct(self.best),
+                    },
+                    timed: left.is_multiple_of(SPARSE) && !is_new,
+                    is_settled: true,
+                }
+            }
+            _ => self.plan_comparison(candidates, is_new),
+        }
+    }
+
+    #[inline(never)]
+    fn plan_comparison(&mut self, candidates: u8, is_new: bool) -> Plan {
+        let plan = |way, timed| Plan {
+            way,
+            timed,
+            is_settled: false,
+        };
+        if is_new {
+            return plan(self.winner(), false);
+        }
+        match &mut self.state {
+            State::Settled { .. } => {
+                // Time to look again: the kernel's way first, which no copy has shown since.
+                self.begin_check();
+                self.plan_comparison(candidates, is_new)
+            }
+            State::Check { made } if *made < 2 * BLOCK => {
+                let way = match *made < BLOCK {
+                    true => Way::Kernel,
+                    false => Way::Direct(self.best),
+                };
+                let timed = *made % BLOCK >= SETTLING;
+                *made += 1;
+                plan(way, timed)
+            }
+            State::Check { .. } => {
+                // The last copy was not made as planned.
+                self.decide();
+                plan(self.winner(), false)
+            }
+            State::Search { explores } => {
+                let other = core::mem::replace(explores, !*explores);
+                let candidate = match other {
+                    true => self.next_candidate(candidates).unwrap_or(self.best),
+                    false => self.best,
+                };
+                plan(Way::Direct(candidate), true)
+            }
+        }
+    }
+
+    /// The candidate with the fewest samples that is still tried.
+    fn next_candidate(&self, candidates: u8) -> Option<u8> {
+        (0..candidates)
+            .filter(|&number| self.given_up & 1 << number == 0)
+            .min_by_key(|&number| self.direct[usize::from(number)].count)
+    }
+
+    fn took(&mut self, candidates: u8, way: Way, cost: f32) {
+        match way {
+            Way::Kernel => self.kernel.add(cost),
+            Way::Direct(number) => {
+                if let Some(samples) = self.direct.get_mut(usize::from(number)) {
+                    samples.add(cost);
+                }
+            }
+        }
+        match self.state {
+            State::Settled { .. } => self.learn_gain(),
+            State::Check { made } => {
+                if made == 2 * BLOCK {
+                    self.decide();
+                }
+            }
+            State::Search { .. } => self.go_on(candidates),
+        }
+    }
+
+    /// A sample of the search is in: who is best, who is out, is it over?
+    fn go_on(&mut self, candidates: u8) {
+        let median = |class: &Self, number: u8| {
+            let samples = &class.direct[usize::from(number)];
+            samples.median().map(|median| (median, samples.count))
+        };
+        let Some((standing, _)) = median(self, self.best) else {
+            return;
+        };
+        let mut best = (standing, self.best);
+        for number in 0..candidates {
+            if let Some((cost, count)) = median(self, number) {
+                if count >= FEW && cost * NOTICEABLY < best.0 {
+                    best = (cost, number);
+                }
+                if count >= FEW && cost > standing * CLEARLY && number != self.best {
+                    self.given_up |= 1 << number;
+                }
+            }
+        }
+        self.best = best.1;
+        self.given_up &= !(1 << self.best);
+        let is_over = (0..candidates)
+            .all(|number| {
+                self.given_up & 1 << number != 0 || self.direct[usize::from(number)].count >= ENOUGH
+            });
+        self.learn_gain();
+        if is_over {
+            let direct = median(self, self.best).map_or(f32::MAX, |(cost, _)| cost);
+            let kernel = self.kernel.median().filter(|_| self.kernel.count >= FEW);
+            match kernel {
+                Some(kernel) if direct < kernel * PLAINLY => self.settle(),
+                _ => self.begin_check(),
+            }
+        }
+    }
+
+    fn begin_check(&mut self) {
+        self.kernel = Samples::default();
+        self.direct[usize::from(self.best)] = Samples::default();
+        self.state = State::Check { made: 0 };
+    }
+
+    /// Both ways have been timed in a row.
+    fn decide(&mut self) {
+        self.learn_gain();
+        self.uses_kernel = self.gain < 0.0;
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        self.state = State::Settled { left: self.period };
+        self.period = (self.period * 2).min(PERIODS[1]);
+    }
+
+    fn learn_gain(&mut self) {
+        let direct = &self.direct[usize::from(self.best)];
+        if let (Some(kernel), Some(direct)) = (self.kernel.median(), direct.median()) {
+            self.gain = kernel - direct;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine on which each way takes so many ticks, and one copy in seven is interrupted.
+    struct Machine {
+        kernel: u64,
+        direct: Vec<u64>,
+        copies: u64,
+    }
+
+    impl Machine {
+        fn takes(&mut self, way: Way) -> u64 {
+            self.copies += 1;
+            let ticks = match way {
+                Way::Kernel => self.kernel,
+                Way::Direct(number) => self.direct[usize::from(number)],
+            };
+            match self.copies.is_multiple_of(7) {
+                true => ticks * 40,
+                false => ticks + self.copies % 5,
+            }
+        }
+
+        /// Makes copies; what all of them took without the interruptions, and the way of the last one.
+        fn run(&mut self, mechanism: &mut Mechanism, bytes: usize, copies: u32) -> (u64, Way) {
+            let (mut sum, mut last) = (0, Way::Kernel);
+            for _ in 0..copies {
+                let plan = mechanism.plan(bytes, false);
+                let ticks = self.takes(plan.way);
+                if plan.timed {
+                    mechanism.took(bytes, plan.way, ticks);
+                }
+                sum += match plan.way {
+                    Way::Kernel => self.kernel,
+                    Way::Direct(number) => self.direct[usize::from(number)],
+                };
+                last = plan.way;
+            }
+            (sum, last)
+        }
+    }
+
+    fn machine(kernel: u64, direct: &[u64]) -> (Machine, Mechanism) {
+        let machine = Machine {
+            kernel,
+            direct: direct.to_vec(),
+            copies: 0,
+        };
+        (machine, Mechanism::new(direct.len()))
+    }
+
+    const BYTES: usize = 64 << 10;
+
+    #[test]
+    fn the_fastest_candidate_is_found_soon() {
+        let (mut machine, mut mechanism) = machine(10_000, &[5000, 4800, 3200, 9000, 5100]);
+        for _ in 0..4 {
+            mechanism.copied_by_kernel(BYTES, machine.takes(Way::Kernel));
+        }
+        let (took, last) = machine.run(&mut mechanism, BYTES, 100);
+        assert_eq!(last, Way::Direct(2));
+        assert!(took < 100 * 5000, "the search itself must pay: {took}");
+        assert!(mechanism.gain(BYTES) > 6000);
+    }
+
+    #[test]
+    fn the_kernel_keeps_what_it_copies_faster() {
+        let (mut machine, mut mechanism) = machine(4000, &[5000, 4800]);
+        let (_, last) = machine.run(&mut mechanism, BYTES, 200);
+        assert_eq!(last, Way::Kernel);
+        assert!(!mechanism.is_worth_it(BYTES));
+        assert!(mechanism.is_worth_it(BYTES * 2), "other lengths are others'");
+    }
+
+    #[test]
+    fn what_changes_is_noticed() {
+        let (mut machine, mut mechanism) = machine(10_000, &[5000, 6000]);
+        machine.run(&mut mechanism, BYTES, 300);
+        machine.kernel = 3000;
+        let (_, last) = machine.run(&mut mechanism, BYTES, 2 * PERIODS[0]);
+        assert_eq!(last, Way::Kernel);
+        machine.kernel = 10_000;
+        let (_, last) = machine.run(&mut mechanism, BYTES, 4 * PERIODS[0]);
+        assert_eq!(last, Way::Direct(0));
+    }
+
+    #[test]
+    fn no_difference_no_change() {
+        let (mut machine, mut mechanism) = machine(10_000, &[5000, 4950, 5020]);
+        for _ in 0..FEW {
+            mechanism.copied_by_kernel(BYTES, 10_000);
+        }
+        let (_, last) = machine.run(&mut mechanism, BYTES, 500);
+        assert_eq!(last, Way::Direct(0));
+    }
+
+    #[test]
+    fn a_longer_class_begins_where_the_shorter_one_ended() {
+        let (mut machine, mut mechanism) = machine(10_000, &[5000, 2500]);
+        machine.run(&mut mechanism, BYTES, 100);
+        assert_eq!(mechanism.plan(BYTES * 2, false).way, Way::Direct(1));
+    }
+
+    #[test]
+    fn pages_that_are_met_for_the_first_time_count_for_nothing() {
+        let mut mechanism = Mechanism::new(2);
+        for _ in 0..100 {
+            let plan = mechanism.plan(BYTES, true);
+            assert_eq!((plan.way, plan.timed), (Way::Direct(0), false));
+        }
+    }
+
+    /// In whatever order copies are made and by whatever times: the copies that are not the best known are few.
+    #[test]
+    fn exploring_is_bounded() {
+        let mut random = 12345u64;
+        let mut mechanism = Mechanism::new(MOST_CANDIDATES);
+        let mut others = 0u32;
+        const COPIES: u32 = 200_000;
+        for _ in 0..COPIES {
+            let plan = mechanism.plan(BYTES, false);
+            let class = &mechanism.classes[class_of(BYTES)];
+            others += u32::from(plan.way != class.winner());
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            if plan.timed {
+                mechanism.took(BYTES, plan.way, random >> 50);
+            }
+        }
+        assert!(others < COPIES / 200, "{others}");
+    }
+}
