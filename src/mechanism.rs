@@ -333,10 +333,9 @@ impl Class {
         }
         self.best = best.1;
         self.given_up &= !(1 << self.best);
-        let is_over = (0..candidates)
-            .all(|number| {
-                self.given_up & 1 << number != 0 || self.direct[usize::from(number)].count >= ENOUGH
-            });
+        let is_over = (0..candidates).all(|number| {
+            self.given_up & 1 << number != 0 || self.direct[usize::from(number)].count >= ENOUGH
+        });
         self.learn_gain();
         if is_over {
             let direct = median(self, self.best).map_or(f32::MAX, |(cost, _)| cost);
@@ -446,7 +445,10 @@ mod tests {
         let (_, last) = machine.run(&mut mechanism, BYTES, 200);
         assert_eq!(last, Way::Kernel);
         assert!(!mechanism.is_worth_it(BYTES));
-        assert!(mechanism.is_worth_it(BYTES * 2), "other lengths are others'");
+        assert!(
+            mechanism.is_worth_it(BYTES * 2),
+            "other lengths are others'"
+        );
     }
 
     #[test]

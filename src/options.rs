@@ -54,7 +54,7 @@ pub enum Log {
 pub enum Direct {
     /// Never.
     Off,
-    /// Where a site's selected routine says so; buffers that are sent again and again are made ready for it.
+    /// Where they are faster; buffers that are sent again and again are made ready for it.
     Auto,
     /// Wherever possible, as soon as a buffer is sent a second time.
     Force,
@@ -84,6 +84,8 @@ pub struct Options {
     pub min_bytes: usize,
     /// Whether the kernel's copies between processes may be replaced.
     pub direct: Direct,
+    /// Whether what learning costs is bounded.
+    pub bounded: bool,
     /// How much is said.
     pub log: Log,
     /// CPU feature mask as given; it parses as a [`Mask`].
@@ -103,6 +105,7 @@ impl Default for Options {
             routine: None,
             min_bytes: 1024,
             direct: Direct::Auto,
+            bounded: true,
             log: Log::Summary,
             cpu_mask: None,
         }
@@ -262,7 +265,7 @@ static VARIABLES: &[Variable] = &[
         name: "COPYTUNE_DIRECT",
         allowed: || "off, auto or force".to_owned(),
         default: "auto",
-        about: "Direct copies from the sender's memory instead of the kernel's: never (off), where tuning shows them to be faster (auto), or wherever possible (force).",
+        about: "Direct copies from the sender's memory instead of the kernel's: never (off), where they are faster (auto), or wherever possible (force).",
         take: |value, options| {
             options.direct = one_of(
                 value,
@@ -272,6 +275,16 @@ static VARIABLES: &[Variable] = &[
                     ("force", Direct::Force),
                 ],
             )?;
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_BUDGET",
+        allowed: || "on or off".to_owned(),
+        default: "on",
+        about: "Bounds what learning may cost: 0.5 % of the time and 5 ms (on); without a bound it ends sooner (off).",
+        take: |value, options| {
+            options.bounded = one_of(value, &[("on", true), ("off", false)])?;
             Some(())
         },
     },

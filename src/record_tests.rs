@@ -45,6 +45,7 @@ impl Thread {
             forcing: None,
             min_bytes: 1024,
             clock_cost: 0,
+            bounded: None,
             tuner: Settings {
                 seed: 5,
                 ..Settings::default()

@@ -312,7 +312,11 @@ mod tests {
         assert_eq!(patience(100, 900, Urgency::Unknown), 18);
         assert_eq!(patience(2, 300, Urgency::Unknown), 300);
         assert_eq!(patience(2, 300, Urgency::Known), AT_ONCE);
-        assert_eq!(patience(2, CREDIT + 1, Urgency::Known), u32::MAX, "more than may be owed");
+        assert_eq!(
+            patience(2, CREDIT + 1, Urgency::Known),
+            u32::MAX,
+            "more than may be owed"
+        );
         assert_eq!(patience(2, u64::MAX, Urgency::Forced), AT_ONCE);
     }
 
@@ -365,7 +369,10 @@ mod tests {
         let mut asked = 0;
         for _ in 0..10_000 {
             asked += u32::from(buffer.read_by_kernel(&mut account, copy, Urgency::Known));
-            assert!(account.debt() <= copy.price, "what never comes is owed once at most");
+            assert!(
+                account.debt() <= copy.price,
+                "what never comes is owed once at most"
+            );
         }
         assert!((8..=14).contains(&asked), "{asked}");
     }

@@ -3,6 +3,7 @@
 //! tests drive it with a mock clock and replayed traces.
 
 mod blind;
+mod budget;
 mod elapsed;
 mod evaluation;
 mod interval;
@@ -14,13 +15,14 @@ mod recorded;
 mod rest;
 mod trial;
 
+use budget::Budget;
 use interval::Timing;
 pub use interval::{Interval, Stage, Variable};
 pub use kept::Kept;
 use kept::{Shelf, remembered};
 pub use knowledge::{Knowledge, Known};
 pub use node::{Node, NodeInfo};
-use rest::{LEARNING, REPLAYING, Rest};
+use rest::{LEARNING, REPLAYING, Rest, SETTLED};
 use trial::Trial;
 
 use crate::flow::{Advance, IntervalId, NodeId, OUTSIDE, OVERFLOW, Rare, Tracker, Turn};
@@ -31,6 +33,9 @@ use crate::tuner::Settings;
 use crate::tuner::again::Choices;
 use hashbrown::HashMap;
 use recorded::Watch;
+
+/// Slices of followed calls that one execution may last before it is given up for a pause.
+const MOST_INCOMPLETE: u8 = 16;
 
 /// A clock in ticks of any constant length.
 pub trait Clock {
@@ -84,6 +89,8 @@ pub struct Config {
     pub forcing: Option<Forcing>,
     /// Ticks that one reading of the clock adds to a measured time.
     pub clock_cost: u64,
+    /// Ticks in a second, where what learning costs is to be bounded (see `budget`).
+    pub bounded: Option<f64>,
     /// Seed, turn and strategy of the tuners.
     pub tuner: Settings,
 }
@@ -153,6 +160,12 @@ pub struct Engine {
     /// When the present execution began, if it is timed.
     started: Option<u64>,
     rest: Rest,
+    budget: Budget,
+    /// When the present slice of followed calls began.
+    slice: u64,
+    /// Whether a timed execution has ended in it, and how many slices in a row there was none.
+    completed: bool,
+    incomplete: u8,
     trial: Trial,
     /// Whether there is anything in the next two.
     news: bool,
@@ -183,6 +196,10 @@ impl Engine {
             watch: Watch::default(),
             trial: Trial::new(config.tuner.seed),
             detects: !matches!(config.mode, Mode::Record | Mode::Forced),
+            budget: Budget::new(config.bounded),
+            slice: 0,
+            completed: false,
+            incomplete: 0,
             config,
             started: None,
             rest,
@@ -206,7 +223,10 @@ impl Engine {
             self.tracker.name(number, info.identity);
         }
         self.nodes.push(node);
-        self.rest.disturb();
+        // Where nothing can be tuned, nothing is to be learnt.
+        if info.tunable && info.bytes >= self.config.min_bytes {
+            self.rest.disturb();
+        }
         number
     }
 
@@ -303,7 +323,6 @@ impl Engine {
             self.turn(ended, class, OUTSIDE, clock);
             self.repartition();
             self.turn(OUTSIDE, 0, started, clock);
-            self.rest.disturb();
         } else if ended & started != OUTSIDE {
             self.turn(ended, class, started, clock);
         }
@@ -335,6 +354,8 @@ impl Engine {
         {
             let elapsed = clock.now().wrapping_sub(start);
             let elapsed = elapsed.saturating_sub(self.config.clock_cost);
+            self.budget.try_out(elapsed as f64);
+            self.completed = true;
             self.evaluate(ended, class, elapsed);
         }
         let Some(interval) = self.intervals.get_mut(started as usize) else {
@@ -388,8 +409,9 @@ impl Engine {
         self.rest.is_due()
     }
 
-    /// How many calls may pass unseen from here on: none while anything is to be learnt or any routine but the default
-    /// is in use, else ever more. `idle` says that no operation is followed whose end could pass unseen.
+    /// How many calls may pass unseen from here on: none while anything is to be learnt, as far as that may cost something, or
+    /// any routine but the default is in use, else ever more. `idle` says that no operation is followed whose end could pass
+    /// unseen.
     #[cold]
     pub fn take_rest(&mut self, clock: &mut impl Clock, idle: bool) -> usize {
         let settles = match self.config.mode {
@@ -400,7 +422,10 @@ impl Engine {
             self.rest.disturb();
             return 0;
         }
-        if self.nodes.iter().any(|node| node.routine.is_some()) {
+        if self.rest.was_disturbed() {
+            return self.pause(clock);
+        }
+        if self.uses_routines() {
             return self.try_out(clock, idle);
         }
         self.trial.abandon();
@@ -410,6 +435,42 @@ impl Engine {
             self.lose_track();
         }
         rest
+    }
+
+    /// A slice of followed calls has ended in which something was learnt. Returns how many calls are to pass unseen, so that
+    /// learning costs no more than it may.
+    fn pause(&mut self, clock: &mut impl Clock) -> usize {
+        self.trial.abandon();
+        self.rest.next_slice();
+        self.budget.follow(SETTLED);
+        let now = clock.now();
+        let took = now.wrapping_sub(core::mem::replace(&mut self.slice, now));
+        let pause = self.budget.pause(now);
+        // A long execution is seen to its end, or it would never be; the next pause is the longer for it.
+        let goes_on = self.started.is_some() && !core::mem::take(&mut self.completed);
+        self.incomplete = if goes_on {
+            self.incomplete.wrapping_add(1)
+        } else {
+            0
+        };
+        let Some(ticks) = pause.filter(|_| self.incomplete % MOST_INCOMPLETE == 0) else {
+            return 0;
+        };
+        let call = took as f64 / f64::from(SETTLED);
+        let calls = (ticks / call.max(1.0)).clamp(f64::from(SETTLED), f64::from(Rest::longest()));
+        self.rest.pause(calls as u32);
+        self.lose_track();
+        calls as usize
+    }
+
+    /// Whether a routine other than the default was in use since this was asked last.
+    fn uses_routines(&mut self) -> bool {
+        let mut uses = false;
+        for node in &mut self.nodes {
+            let calls = core::mem::replace(&mut node.looked, node.calls);
+            uses |= node.routine.is_some() && calls != node.calls;
+        }
+        uses
     }
 
     /// The rest that was offered is not taken.

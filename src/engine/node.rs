@@ -56,6 +56,8 @@ pub struct Node {
     before: (u64, u64),
     /// Ticks of its copies in the interval's present execution.
     pub(super) own: u64,
+    /// Executions when the engine looked last whether it is in use.
+    pub(super) looked: u64,
     /// The number of calls at which observation ends.
     observe_until: u64,
     /// Where routines are forced: the next step, and the number of calls at which the present one ends.
@@ -92,6 +94,7 @@ impl Node {
             offered_bytes: 0,
             before: (0, 0),
             own: 0,
+            looked: 0,
             observe_until: OBSERVED_CALLS,
             next_step: 0,
             step_until: 0,

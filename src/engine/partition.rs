@@ -25,10 +25,26 @@ impl Engine {
             };
             self.intervals.push(Interval::new(id, stage));
             if !self.tracker.retired(id) {
+                if self.could_be_tuned(id) {
+                    self.rest.disturb();
+                } else if let Some(interval) = self.intervals.get_mut(id as usize)
+                    && interval.stage == Stage::Watching
+                {
+                    interval.stage = Stage::NoMessages;
+                }
                 self.resume(id);
                 self.hold(id);
             }
         }
+    }
+
+    /// Whether the interval has messages of a size that is tuned.
+    fn could_be_tuned(&self, id: IntervalId) -> bool {
+        let min_bytes = self.config.min_bytes;
+        let nodes = self.tracker.nodes(id).iter();
+        nodes
+            .filter_map(|&node| self.nodes.get(node as usize))
+            .any(|node| node.could_be_tuned(min_bytes))
     }
 
     fn hold(&mut self, id: IntervalId) {

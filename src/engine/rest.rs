@@ -2,11 +2,11 @@
 //! now and then a stretch of calls is followed again, so that a new phase of the program is noticed.
 
 /// Undisturbed calls after which nothing is expected to be learnt soon.
-const SETTLED: u32 = 256;
-/// Where something may yet be learnt: watched for long enough to see loops of that many calls.
+pub(super) const SETTLED: u32 = 256;
+/// Where something may yet be learnt: what is new in a stretch of so many calls makes it longer.
 pub(super) const LEARNING: Habit = Habit {
-    calm: 2048,
-    watch: 512,
+    calm: 512,
+    watch: 128,
 };
 /// In a replay, which need only notice that a call comes for which a routine was adopted; until then every followed call is
 /// slower for nothing.
@@ -43,6 +43,8 @@ pub(super) struct Rest {
     /// Unseen calls that no followed one stood for, because something was to be learnt before enough had come.
     debt: u64,
     calm: bool,
+    /// Whether something was learnt since [`Rest::is_due`] said so last.
+    disturbed: bool,
 }
 
 impl Rest {
@@ -55,6 +57,7 @@ impl Rest {
             weight: 1,
             debt: 0,
             calm: false,
+            disturbed: false,
         }
     }
 
@@ -74,7 +77,24 @@ impl Rest {
                 ..Self::new(self.habit)
             };
         }
+        self.disturbed = true;
+    }
+
+    /// Nothing is to be learnt, but calls are to be followed all the same, for what was adopted.
+    pub(super) fn go_on(&mut self) {
+        self.disturb();
+        self.next_slice();
+    }
+
+    /// Whether something was learnt since the present slice of calls began.
+    pub(super) fn was_disturbed(&self) -> bool {
+        self.disturbed
+    }
+
+    /// [`SETTLED`] more calls are to be followed.
+    pub(super) fn next_slice(&mut self) {
         self.left = SETTLED;
+        self.disturbed = false;
     }
 
     /// Whether there was no disturbance for some time.
@@ -88,6 +108,11 @@ impl Rest {
     pub(super) fn is_due(&mut self) -> bool {
         self.left -= 1;
         self.left == 0
+    }
+
+    /// Greatest length of a pause or a rest, in calls.
+    pub(super) fn longest() -> u32 {
+        LONGEST
     }
 
     /// Whether the next call makes it time.
@@ -119,6 +144,7 @@ impl Rest {
             weight: 1 + u64::from(length / watch),
             calm: true,
             debt: self.debt,
+            disturbed: false,
         };
         length as usize
     }
@@ -137,6 +163,14 @@ impl Rest {
     pub(super) fn leave_out(&mut self, calls: u32) {
         self.expect(1);
         self.debt += u64::from(calls);
+    }
+
+    /// Nothing may be learnt for so many calls, which pass unseen.
+    pub(super) fn pause(&mut self, calls: u32) {
+        *self = Self {
+            debt: self.debt + u64::from(calls),
+            ..Self::new(self.habit)
+        };
     }
 
     /// The rest that has just begun is not taken.
@@ -166,8 +200,12 @@ mod tests {
 
     /// Calls until the next rest begins, and its length.
     fn until_rest(rest: &mut Rest) -> (u32, usize) {
-        for calls in 1..=LEARNING.calm {
+        for calls in 1..=LEARNING.calm + SETTLED {
             if rest.is_due() {
+                if rest.disturbed {
+                    rest.next_slice();
+                    return until_rest(rest);
+                }
                 match rest.begin() {
                     0 => assert_eq!(calls, SETTLED),
                     length => return (calls, length),

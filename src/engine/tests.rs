@@ -42,6 +42,7 @@ fn config(mode: Mode) -> Config {
         forcing: None,
         min_bytes: 1024,
         clock_cost: 0,
+        bounded: None,
         tuner: Settings {
             seed: 7,
             ..Settings::default()

@@ -125,7 +125,7 @@ impl Engine {
         }
         self.trial.in_use = true;
         if self.config.mode != Mode::Tune || !self.is_trial_due() {
-            self.rest.disturb();
+            self.rest.go_on();
             return 0;
         }
         if !undisturbed {
@@ -135,7 +135,7 @@ impl Engine {
         self.trial.end_stretch(clock.now());
         if let Some(stays) = self.trial.verdict() {
             self.conclude_trial(stays);
-            self.rest.disturb();
+            self.rest.go_on();
             return 0;
         }
         if self.trial.on_trial.is_empty() {
@@ -170,7 +170,7 @@ impl Engine {
         } else {
             self.trial.abandon();
             self.trial.trials = TRIALS;
-            self.rest.disturb();
+            self.rest.go_on();
         }
     }
 

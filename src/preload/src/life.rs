@@ -207,7 +207,8 @@ fn start(world: bool) -> bool {
 
 /// What may copy directly where no call site has a routine of its own.
 fn direct_candidates(job: &Job) -> Vec<CopyFn> {
-    let permitted = routines::direct(job.features).filter(|routine| job.options.permits(routine.name));
+    let permitted =
+        routines::direct(job.features).filter(|routine| job.options.permits(routine.name));
     let mut candidates: Vec<CopyFn> = permitted
         .filter_map(|routine| routine.function(job.features))
         .take(MOST_CANDIDATES)
@@ -274,6 +275,7 @@ pub fn new_engine() -> Option<(Engine, Library)> {
         min_bytes: job.options.min_bytes as u64,
         forcing: job.options.routine.clone(),
         clock_cost: job.clock_cost,
+        bounded: job.options.bounded.then(clock::rate),
         tuner: Settings {
             seed: job.options.seed ^ u64::from(job.place.0) << 32,
             turn: (job.place.0 & 1) as u8,

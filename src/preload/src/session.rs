@@ -147,7 +147,8 @@ impl Session {
             life::look_around();
             self.dozed = true;
         }
-        if rest > 0 && ucx::is_open() {
+        // In a pause of learning they stay as they are: to change them and back takes longer than many calls.
+        if rest > 0 && ucx::is_open() && self.engine.is_calm() {
             self.engine.refuse_rest();
             return 0;
         }

@@ -7,6 +7,7 @@ use crate::{modules, resolve};
 use copytune_core::routines::{self, CopyFn};
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::OnceLock;
 
 const MOST_RANGES: usize = 8;
 
@@ -26,6 +27,17 @@ pub fn is_open() -> bool {
 
 /// Makes UCX's copies come through memcpy, if UCX is loaded and would inline them. Returns whether they do now.
 pub fn open() -> bool {
+    // Programs come and go between phases; in a virtual machine each CPUID takes microseconds.
+    static CAN: OnceLock<bool> = OnceLock::new();
+    if !*CAN.get_or_init(prepare) || !set(c"inf") {
+        return false;
+    }
+    OPENED.store(true, Ordering::Release);
+    true
+}
+
+/// Finds UCX's code, and the routine that it would inline; whether it would.
+fn prepare() -> bool {
     let Some(routine) = routines::find("rep-movsb")
         .and_then(|id| routines::catalogue().get(usize::from(id)))
         .and_then(|routine| routine.function(routines::Features::detect()))
@@ -41,11 +53,7 @@ pub fn open() -> bool {
         slot.0.store(start, Ordering::Relaxed);
         slot.1.store(end, Ordering::Relaxed);
     }
-    if used == 0 || !set(c"inf") {
-        return false;
-    }
-    OPENED.store(true, Ordering::Release);
-    true
+    used > 0
 }
 
 /// Gives UCX its inline copies back.

@@ -148,7 +148,9 @@ impl Reader {
         let is_new = !range.direct || range.buffer.gains() < MET;
         let (plan, routine) = plan(mechanism, read.bytes, chooser, is_new);
         let Some(routine) = routine else {
-            return range.direct.then_some(Outcome::Offered { timed: plan.timed });
+            return range
+                .direct
+                .then_some(Outcome::Offered { timed: plan.timed });
         };
         if range.generation != generation {
             // There may be nothing any more: to read it would make pages that nobody gives back.

@@ -1,0 +1,124 @@
+//! What learning may cost: following calls, and trying routines that are slower than what is known. Kept to by construction,
+//! as a bucket of tokens: time passes and fills it, learning empties it, and while it is empty calls pass unseen.
+//!
+//! So what learning costs in any part of a run is at most [`SHARE`] of that part, what the bucket holds, and one slice of calls
+//! that may begin with the last token; from MPI_Init on [`ADVANCE`] besides. All times are in ticks.
+
+/// Part of the time that learning may take.
+const SHARE: f64 = 0.01;
+/// Seconds that it may take at once when a program begins.
+const ADVANCE: f64 = 200e-6;
+/// Seconds that the bucket holds after that.
+const CAPACITY: f64 = 30e-6;
+/// What following a call costs, in seconds: some 250 instructions, and what they drive out of the caches.
+const CALL: f64 = 80e-9;
+/// Part of the time of an execution with routines that are tried that counts as lost. What is tried is seldom twice as slow.
+const TRIED: f64 = 0.25;
+
+/// The tokens of one thread.
+#[derive(Debug, Clone)]
+pub(super) struct Budget {
+    /// Ticks in a second; 0: there is no bound.
+    rate: f64,
+    tokens: f64,
+    /// When the bucket was filled last.
+    filled: Option<u64>,
+    spent: f64,
+}
+
+impl Budget {
+    /// For a clock of so many ticks in a second; `None`: learning may take what it wants.
+    pub(super) fn new(rate: Option<f64>) -> Self {
+        let rate = rate.unwrap_or(0.0);
+        Self {
+            rate,
+            tokens: ADVANCE * rate,
+            filled: None,
+            spent: 0.0,
+        }
+    }
+
+    /// Ticks that learning has cost so far.
+    pub(super) fn spent(&self) -> f64 {
+        self.spent
+    }
+
+    /// Calls have been followed in order to learn.
+    pub(super) fn follow(&mut self, calls: u32) {
+        self.spend(f64::from(calls) * CALL * self.rate);
+    }
+
+    /// Executions that took so many ticks have been timed in order to learn.
+    pub(super) fn try_out(&mut self, ticks: f64) {
+        self.spend(ticks * TRIED);
+    }
+
+    fn spend(&mut self, ticks: f64) {
+        self.spent += ticks;
+        self.tokens -= ticks;
+    }
+
+    /// For how many ticks nothing may be learnt from now on, if the bucket is empty: until it is full.
+    pub(super) fn pause(&mut self, now: u64) -> Option<f64> {
+        if self.rate == 0.0 {
+            return None;
+        }
+        let last = self.filled.replace(now).unwrap_or(now);
+        let capacity = CAPACITY * self.rate;
+        if self.tokens < capacity {
+            self.tokens = (self.tokens + now.wrapping_sub(last) as f64 * SHARE).min(capacity);
+        }
+        (self.tokens < 0.0).then(|| (capacity - self.tokens) / SHARE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const RATE_OF_CLOCK: f64 = 1e9;
+
+    proptest! {
+        /// Whatever is learnt in whatever portions, as long as the pauses are kept.
+        #[test]
+        fn the_bound_holds_at_any_moment(
+            portions in prop::collection::vec((1u64..200_000, 0u32..300, 0.0f64..20_000.0), 1..400),
+        ) {
+            let mut budget = Budget::new(Some(RATE_OF_CLOCK));
+            let mut now = 1_000_000u64;
+            let began = now;
+            let mut greatest = 0.0f64;
+            for (gap, calls, tried) in portions {
+                now += gap;
+                if let Some(pause) = budget.pause(now) {
+                    now += pause as u64 + 1;
+                }
+                let before = budget.spent();
+                budget.follow(calls);
+                budget.try_out(tried);
+                greatest = greatest.max(budget.spent() - before);
+                let elapsed = (now - began) as f64;
+                // One portion may begin with the last token.
+                let bound = SHARE * elapsed + (ADVANCE + CAPACITY) * RATE_OF_CLOCK + greatest;
+                prop_assert!(budget.spent() <= bound, "{} > {bound}", budget.spent());
+            }
+        }
+    }
+
+    #[test]
+    fn a_pause_lasts_until_there_is_something_to_spend() {
+        let mut budget = Budget::new(Some(RATE_OF_CLOCK));
+        assert_eq!(budget.pause(5), None);
+        budget.follow(100_000);
+        let pause = budget.pause(5).expect("100,000 calls are too many at once");
+        assert_eq!(budget.pause(5 + pause as u64), None);
+    }
+
+    #[test]
+    fn without_a_bound_there_is_no_pause() {
+        let mut budget = Budget::new(None);
+        budget.follow(u32::MAX);
+        assert_eq!(budget.pause(1), None);
+    }
+}
