@@ -103,7 +103,7 @@ impl Default for Options {
             strategy: strategy::default().name(),
             routines: Vec::new(),
             routine: None,
-            min_bytes: 1024,
+            min_bytes: 8192,
             direct: Direct::Auto,
             bounded: true,
             log: Log::Summary,
@@ -254,7 +254,7 @@ static VARIABLES: &[Variable] = &[
     Variable {
         name: "COPYTUNE_MIN_BYTES",
         allowed: || "a number of bytes, also as 4k, 1M, 1G (powers of 1024)".to_owned(),
-        default: "1024",
+        default: "8192",
         about: "Smaller messages are left alone.",
         take: |value, options| {
             options.min_bytes = parse_bytes(value.to_str()?)?;
@@ -282,7 +282,7 @@ static VARIABLES: &[Variable] = &[
         name: "COPYTUNE_BUDGET",
         allowed: || "on or off".to_owned(),
         default: "on",
-        about: "Bounds what learning may cost: 0.5 % of the time and 5 ms (on); without a bound it ends sooner (off).",
+        about: "Bounds what learning may cost: 1 % of the time (on); without a bound it ends sooner (off).",
         take: |value, options| {
             options.bounded = one_of(value, &[("on", true), ("off", false)])?;
             Some(())

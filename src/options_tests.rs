@@ -31,6 +31,7 @@ fn every_variable_is_read() {
         ("COPYTUNE_ROUTINE", "libc"),
         ("COPYTUNE_MIN_BYTES", "4k"),
         ("COPYTUNE_DIRECT", "force"),
+        ("COPYTUNE_BUDGET", "off"),
         ("COPYTUNE_LOG", "debug"),
         ("COPYTUNE_CPU_MASK", "avx2"),
     ]);
@@ -48,6 +49,7 @@ fn every_variable_is_read() {
             routine: crate::forcing::Forcing::parse("libc"),
             min_bytes: 4096,
             direct: Direct::Force,
+            bounded: false,
             log: Log::Debug,
             cpu_mask: Some("avx2".into()),
         }
@@ -64,6 +66,7 @@ fn a_wrong_value_names_variable_value_and_what_is_allowed() {
         ("COPYTUNE_ROUTINES", "libc,nosuch*"),
         ("COPYTUNE_ROUTINE", "li*"),
         ("COPYTUNE_MIN_BYTES", "99999999999999999G"),
+        ("COPYTUNE_BUDGET", "2%"),
         ("COPYTUNE_LOG", "loud"),
         ("COPYTUNE_CPU_MASK", "avx2,mmx"),
     ] {

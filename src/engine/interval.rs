@@ -260,7 +260,11 @@ impl Interval {
                 Timing::Nothing
             }
             _ => {
-                self.untimed = SPARSE - 1;
+                // The first ones are timed in any case: ranks wait long for each other there.
+                self.untimed = match self.seen <= WATCHED {
+                    true => 0,
+                    false => SPARSE - 1,
+                };
                 Timing::Report
             }
         }

@@ -22,7 +22,7 @@ pub use kept::Kept;
 use kept::{Shelf, remembered};
 pub use knowledge::{Knowledge, Known};
 pub use node::{Node, NodeInfo};
-use rest::{LEARNING, REPLAYING, Rest, SETTLED};
+use rest::{LONGEST, Rest, SLICE};
 use trial::Trial;
 
 use crate::flow::{Advance, IntervalId, NodeId, OUTSIDE, OVERFLOW, Rare, Tracker, Turn};
@@ -161,8 +161,8 @@ pub struct Engine {
     started: Option<u64>,
     rest: Rest,
     budget: Budget,
-    /// When the present slice of followed calls began.
-    slice: u64,
+    /// When [`Self::take_rest`] was asked last, and the calls that were to come until it is asked again.
+    slice: (u64, u32),
     /// Whether a timed execution has ended in it, and how many slices in a row there was none.
     completed: bool,
     incomplete: u8,
@@ -183,10 +183,6 @@ impl Engine {
         if config.mode == Mode::Record {
             tracker.set_alarm(recorded::FIRST_CHECKPOINT);
         }
-        let rest = Rest::new(match config.mode {
-            Mode::Replay => &REPLAYING,
-            _ => &LEARNING,
-        });
         Self {
             tracker,
             nodes: Vec::new(),
@@ -197,12 +193,12 @@ impl Engine {
             trial: Trial::new(config.tuner.seed),
             detects: !matches!(config.mode, Mode::Record | Mode::Forced),
             budget: Budget::new(config.bounded),
-            slice: 0,
+            slice: (0, SLICE),
             completed: false,
             incomplete: 0,
             config,
             started: None,
-            rest,
+            rest: Rest::new(),
             news: false,
             notice: None,
             new_phase: None,
@@ -419,47 +415,46 @@ impl Engine {
             Mode::Profile | Mode::Forced | Mode::Record => false,
         };
         if !settles {
-            self.rest.disturb();
+            self.rest.go_on();
             return 0;
         }
-        if self.rest.was_disturbed() {
-            return self.pause(clock);
-        }
-        if self.uses_routines() {
-            return self.try_out(clock, idle);
-        }
-        self.trial.abandon();
-        let rest = self.rest.begin();
+        let now = clock.now();
+        let (before, calls) = self.slice;
+        let call = now.wrapping_sub(before) as f64 / f64::from(calls);
+        let rest = if self.rest.was_disturbed() {
+            self.pause(now, call)
+        } else if self.uses_routines() {
+            self.try_out(clock, idle)
+        } else {
+            self.trial.abandon();
+            self.rest.begin(self.budget.calls_of_a_rest(call))
+        };
         if rest > 0 {
             // What comes after it follows nothing.
             self.lose_track();
         }
+        self.slice = (now, self.rest.left() + rest as u32);
         rest
     }
 
-    /// A slice of followed calls has ended in which something was learnt. Returns how many calls are to pass unseen, so that
-    /// learning costs no more than it may.
-    fn pause(&mut self, clock: &mut impl Clock) -> usize {
+    /// A slice of followed calls has ended in which something was learnt; lately a call came every `call` ticks. Returns how many
+    /// are to pass unseen, so that learning costs no more than it may.
+    fn pause(&mut self, now: u64, call: f64) -> usize {
         self.trial.abandon();
         self.rest.next_slice();
-        self.budget.follow(SETTLED);
-        let now = clock.now();
-        let took = now.wrapping_sub(core::mem::replace(&mut self.slice, now));
+        self.budget.follow(SLICE);
         let pause = self.budget.pause(now);
         // A long execution is seen to its end, or it would never be; the next pause is the longer for it.
         let goes_on = self.started.is_some() && !core::mem::take(&mut self.completed);
-        self.incomplete = if goes_on {
-            self.incomplete.wrapping_add(1)
-        } else {
-            0
+        self.incomplete = match goes_on {
+            true => self.incomplete.wrapping_add(1),
+            false => 0,
         };
-        let Some(ticks) = pause.filter(|_| self.incomplete % MOST_INCOMPLETE == 0) else {
+        let Some(ticks) = pause.filter(|_| self.incomplete.is_multiple_of(MOST_INCOMPLETE)) else {
             return 0;
         };
-        let call = took as f64 / f64::from(SETTLED);
-        let calls = (ticks / call.max(1.0)).clamp(f64::from(SETTLED), f64::from(Rest::longest()));
+        let calls = (ticks / call.max(1.0)).clamp(f64::from(SLICE), f64::from(LONGEST));
         self.rest.pause(calls as u32);
-        self.lose_track();
         calls as usize
     }
 

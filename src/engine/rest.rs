@@ -1,38 +1,21 @@
 //! When nothing is left to learn, most calls may pass unseen: a settled program should not pay for being watched. Every
 //! now and then a stretch of calls is followed again, so that a new phase of the program is noticed.
 
-/// Undisturbed calls after which nothing is expected to be learnt soon.
-pub(super) const SETTLED: u32 = 256;
-/// Where something may yet be learnt: what is new in a stretch of so many calls makes it longer.
-pub(super) const LEARNING: Habit = Habit {
-    calm: 512,
-    watch: 128,
-};
-/// In a replay, which need only notice that a call comes for which a routine was adopted; until then every followed call is
-/// slower for nothing.
-pub(super) const REPLAYING: Habit = Habit {
-    calm: SETTLED,
-    watch: 128,
-};
+/// Calls in a slice of followed ones. A slice in which nothing was learnt is followed by a rest.
+pub(super) const SLICE: u32 = 128;
+/// Calls that are followed between two rests. Where something is to be learnt of them, a slice comes next.
+const WATCH: u32 = 64;
 /// Length of the first rest, in calls; each further one is twice as long.
 const FIRST: u32 = 2048;
 /// Greatest length of a rest, in calls. A new phase of the program is noticed that late at most.
-const LONGEST: u32 = 16384;
-
-/// How much is watched.
-#[derive(Debug)]
-pub(super) struct Habit {
-    /// Undisturbed calls before the first rest, at least [`SETTLED`].
-    calm: u32,
-    /// Calls that are followed between two rests.
-    watch: u32,
-}
+pub(super) const LONGEST: u32 = 65_536;
+/// Where calls are not known to come fast, rests grow no longer than this.
+const LONGEST_OF_SLOW: u32 = 16_384;
 
 /// Alternation of watching and rest.
 #[derive(Debug)]
 pub(super) struct Rest {
-    habit: &'static Habit,
-    /// Undisturbed calls until the program counts as calm, then until the next rest.
+    /// Calls to be followed until it is due.
     left: u32,
     /// Length of the next rest.
     length: u32,
@@ -48,10 +31,9 @@ pub(super) struct Rest {
 }
 
 impl Rest {
-    pub(super) fn new(habit: &'static Habit) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            habit,
-            left: SETTLED,
+            left: SLICE,
             length: FIRST,
             last: 0,
             weight: 1,
@@ -74,7 +56,7 @@ impl Rest {
         if self.calm {
             *self = Self {
                 debt: self.debt + u64::from(self.left) * (self.weight - 1),
-                ..Self::new(self.habit)
+                ..Self::new()
             };
         }
         self.disturbed = true;
@@ -91,9 +73,9 @@ impl Rest {
         self.disturbed
     }
 
-    /// [`SETTLED`] more calls are to be followed.
+    /// [`SLICE`] more calls are to be followed.
     pub(super) fn next_slice(&mut self) {
-        self.left = SETTLED;
+        self.left = SLICE;
         self.disturbed = false;
     }
 
@@ -110,9 +92,9 @@ impl Rest {
         self.left == 0
     }
 
-    /// Greatest length of a pause or a rest, in calls.
-    pub(super) fn longest() -> u32 {
-        LONGEST
+    /// Calls to be followed until it is due.
+    pub(super) fn left(&self) -> u32 {
+        self.left
     }
 
     /// Whether the next call makes it time.
@@ -127,23 +109,17 @@ impl Rest {
         self.left -= 1;
     }
 
-    /// Begins a rest and returns its length in calls; 0 when the program has become calm, but not for long enough yet.
-    pub(super) fn begin(&mut self) -> usize {
-        let Habit { calm, watch } = *self.habit;
-        if !self.calm && calm > SETTLED {
-            self.calm = true;
-            self.left = calm - SETTLED;
-            return 0;
-        }
-        let length = self.length;
+    /// Begins a rest and returns its length in calls, at least `least`.
+    pub(super) fn begin(&mut self, least: u32) -> usize {
+        let length = self.length.max(least.min(LONGEST));
         *self = Self {
-            habit: self.habit,
-            left: watch,
-            length: (length * 2).min(LONGEST),
+            left: WATCH,
+            length: (self.length * 2).min(LONGEST_OF_SLOW),
             last: length,
-            weight: 1 + u64::from(length / watch),
+            weight: 1 + u64::from(length / WATCH),
             calm: true,
-            debt: self.debt,
+            // What does not divide evenly.
+            debt: self.debt + u64::from(length % WATCH),
             disturbed: false,
         };
         length as usize
@@ -155,7 +131,7 @@ impl Rest {
             left: calls,
             calm: true,
             debt: self.debt,
-            ..Self::new(self.habit)
+            ..Self::new()
         };
     }
 
@@ -169,27 +145,23 @@ impl Rest {
     pub(super) fn pause(&mut self, calls: u32) {
         *self = Self {
             debt: self.debt + u64::from(calls),
-            ..Self::new(self.habit)
+            ..Self::new()
         };
     }
 
     /// The rest that has just begun is not taken.
     pub(super) fn refuse(&mut self) {
         *self = Self {
-            left: LEARNING.calm,
+            left: SLICE,
             calm: true,
             debt: self.debt,
-            ..Self::new(self.habit)
+            ..Self::new()
         };
     }
 
     /// How many calls have passed unseen for which no followed one stood, if `remaining` of the last rest are left.
     pub(super) fn unseen(&self, remaining: usize) -> u64 {
-        let last = if self.left == self.habit.watch {
-            self.last
-        } else {
-            0
-        };
+        let last = if self.left == WATCH { self.last } else { 0 };
         (u64::from(last) + self.debt).saturating_sub(remaining as u64)
     }
 }
@@ -198,37 +170,35 @@ impl Rest {
 mod tests {
     use super::*;
 
-    /// Calls until the next rest begins, and its length.
+    /// Calls until the next rest begins, after the slice in which something was learnt, and its length.
     fn until_rest(rest: &mut Rest) -> (u32, usize) {
-        for calls in 1..=LEARNING.calm + SETTLED {
+        let mut calls = 0;
+        loop {
+            calls += 1;
             if rest.is_due() {
-                if rest.disturbed {
-                    rest.next_slice();
-                    return until_rest(rest);
+                if !rest.was_disturbed() {
+                    return (calls, rest.begin(0));
                 }
-                match rest.begin() {
-                    0 => assert_eq!(calls, SETTLED),
-                    length => return (calls, length),
-                }
+                rest.next_slice();
+                calls = 0;
             }
         }
-        panic!("no rest within {} calls", LEARNING.calm);
     }
 
     #[test]
     fn rests_grow_and_stay_bounded() {
-        let mut rest = Rest::new(&LEARNING);
-        assert_eq!(until_rest(&mut rest), (LEARNING.calm, FIRST as usize));
+        let mut rest = Rest::new();
+        assert_eq!(until_rest(&mut rest), (SLICE, FIRST as usize));
         for length in [4096, 8192, 16384, 16384] {
             assert!(rest.is_calm());
-            assert_eq!(until_rest(&mut rest), (LEARNING.watch, length));
+            assert_eq!(until_rest(&mut rest), (WATCH, length));
         }
     }
 
     /// A ping-pong of 4,100 messages: what is followed of it shows in its median time.
     #[test]
     fn a_replay_follows_few_calls_of_a_short_run() {
-        let mut rest = Rest::new(&REPLAYING);
+        let mut rest = Rest::new();
         let (mut followed, mut made) = (0, 0);
         while made < 8200 {
             let (calls, unseen) = until_rest(&mut rest);
@@ -240,22 +210,22 @@ mod tests {
 
     #[test]
     fn a_disturbance_starts_anew() {
-        let mut rest = Rest::new(&LEARNING);
+        let mut rest = Rest::new();
         until_rest(&mut rest);
         until_rest(&mut rest);
         rest.disturb();
         assert!(!rest.is_calm());
         assert_eq!(rest.weight(), 1);
-        assert_eq!(until_rest(&mut rest), (LEARNING.calm, FIRST as usize));
+        assert_eq!(until_rest(&mut rest), (SLICE, FIRST as usize));
     }
 
     #[test]
     fn a_disturbance_loses_no_call() {
-        let mut rest = Rest::new(&LEARNING);
+        let mut rest = Rest::new();
         until_rest(&mut rest);
         until_rest(&mut rest);
         let weight = rest.weight();
-        let stood_for = (0..100).map(|_| (rest.weight(), rest.is_due()).0 - 1);
+        let stood_for = (0..50).map(|_| (rest.weight(), rest.is_due()).0 - 1);
         let stood_for: u64 = stood_for.sum();
         rest.disturb();
         rest.disturb();
@@ -265,17 +235,17 @@ mod tests {
 
     #[test]
     fn a_rest_that_is_not_taken_counts_for_nothing() {
-        let mut rest = Rest::new(&LEARNING);
+        let mut rest = Rest::new();
         until_rest(&mut rest);
         rest.refuse();
         assert_eq!((rest.weight(), rest.unseen(0)), (1, 0));
         assert!(rest.is_calm());
-        assert_eq!(until_rest(&mut rest), (LEARNING.calm, FIRST as usize));
+        assert_eq!(until_rest(&mut rest), (SLICE, FIRST as usize));
     }
 
     #[test]
     fn the_unseen_calls_of_a_rest_count_once() {
-        let mut rest = Rest::new(&LEARNING);
+        let mut rest = Rest::new();
         assert_eq!(rest.unseen(0), 0);
         until_rest(&mut rest);
         assert_eq!(rest.unseen(48), 2000);
@@ -286,19 +256,24 @@ mod tests {
 
     #[test]
     fn followed_calls_stand_for_the_unseen_ones() {
-        for habit in [&LEARNING, &REPLAYING] {
-            let mut rest = Rest::new(habit);
-            let mut counted = 0;
-            let mut made = 0;
-            for _ in 0..50 {
-                let weight = rest.weight();
-                let (followed, unseen) = until_rest(&mut rest);
-                counted += u64::from(followed) * weight;
-                made += u64::from(followed) + unseen as u64;
+        let mut rest = Rest::new();
+        let mut counted = 0;
+        let mut made = 0;
+        for least in 0..50 {
+            let weight = rest.weight();
+            let before = rest.debt;
+            let (mut followed, mut unseen) = (0, 0);
+            while unseen == 0 {
+                followed += 1;
+                if rest.is_due() {
+                    unseen = rest.begin(least * 131);
+                }
             }
-            // The last rest has not been accounted for.
-            let error = (made as f64 - counted as f64) / made as f64;
-            assert!(error.abs() < 0.05, "{made} calls made, {counted} counted");
+            counted += followed * weight + rest.debt - before;
+            made += followed + unseen as u64;
         }
+        // The last rest has not been accounted for.
+        let error = (made as f64 - counted as f64) / made as f64;
+        assert!(error.abs() < 0.05, "{made} calls made, {counted} counted");
     }
 }
