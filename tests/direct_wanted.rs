@@ -7,10 +7,16 @@ mod arena;
 #[path = "slots/mod.rs"]
 mod beside;
 #[allow(dead_code)]
+#[path = "../src/preload/src/direct/handover.rs"]
+mod handover;
+#[allow(dead_code)]
 #[path = "../src/preload/src/direct/offer.rs"]
 mod offer;
 #[path = "../src/preload/src/direct/wanted.rs"]
 mod wanted;
+#[allow(dead_code)]
+#[path = "../src/preload/src/direct/window.rs"]
+mod window;
 
 mod reading {
     use libc::{c_ulong, iovec, pid_t};

@@ -4,6 +4,7 @@
 //! | module | for |
 //! | --- | --- |
 //! | arena | the file of a process: words for its peers, promoted pages |
+//! | handover, window | how peers get that file, and how parts of it are mapped |
 //! | mappings | what the kernel says about an address space |
 //! | wanted | the sender: which requests of its peers wait |
 //! | promotion, space | moves hot buffers into its arena; what of it is free |
@@ -19,6 +20,7 @@ mod arena;
 mod bindings;
 mod discard;
 mod fork;
+mod handover;
 mod helping;
 mod mappings;
 mod numbered;
@@ -34,6 +36,7 @@ mod slot;
 mod slots;
 mod space;
 mod wanted;
+mod window;
 
 pub use promotion::{ASKED, HEARD, has_requests, hear, is_asked, sending, shows};
 pub use reader::{LEAST, Outcome, Reader};
