@@ -1,4 +1,5 @@
-//! Direct copies (tests/programs/direct_access.c): who gets at a process's shared pages, and that nobody else's files are touched.
+//! Direct copies (tests/programs/direct_access.c): who gets at a process's shared pages, that nobody else's files are touched, and what
+//! is left of the process's limits.
 
 mod common;
 
@@ -24,4 +25,24 @@ fn a_child_keeps_nothing() {
 #[test]
 fn files_of_the_program_are_its_own() {
     exact(PROGRAM, &["descriptors"], 100);
+}
+
+#[test]
+fn address_space_is_left() {
+    exact(PROGRAM, &["space"], 1);
+}
+
+#[test]
+fn mappings_are_left() {
+    exact(PROGRAM, &["mappings"], 1);
+}
+
+#[test]
+fn threads_share_what_they_need() {
+    exact(PROGRAM, &["threads"], 10);
+}
+
+#[test]
+fn what_a_child_is_to_have_is_not_given_back() {
+    exact(PROGRAM, &["reclaimed"], 10);
 }

@@ -36,7 +36,9 @@ mod slots {
 }
 
 use arena::{FIRST, has_cookie};
-use beside::{BOTH, PAGE, Talk, alive, clock, copies, fork, kill, map, mappings, nap, shared};
+use beside::{
+    BOTH, PAGE, Talk, alive, clock, copies, fork, kill, limits, map, mappings, nap, shared,
+};
 use beside::{slot, until, wait};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use libc::{pid_t, process_vm_readv};

@@ -134,7 +134,7 @@ fn the_reasons_are_told() {
         ("memfd", "memfd_create is not possible"),
         ("room", "no shared memory is to be had"),
         ("handover", "pidfd_getfd is not possible"),
-        ("space", "another rank has no arena that can be mapped"),
+        ("space", "the limit on address space is too low"),
     ] {
         for &library in BOTH {
             if can_be_refused(library, way) {

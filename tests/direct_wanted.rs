@@ -34,7 +34,7 @@ mod slots {
 }
 
 use arena::{Wish, Words};
-use beside::{PAGE, alive, clock, copies, mappings, shared, slot};
+use beside::{PAGE, alive, clock, copies, limits, mappings, shared, slot};
 use wanted::{Message, Met, Wanted};
 
 const START: usize = 0x10_0000;

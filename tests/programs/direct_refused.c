@@ -67,8 +67,7 @@ static int no_trace(void) {
     return syscall(SYS_capset, &header, data) == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
 }
 
-/* Address space for what the library and the C library's heaps take (64 MiB for each thread), and no more: no arena of another
- * process, which is as large as memory, can be mapped. */
+/* Address space for what the library and the C library's heaps take (64 MiB for each thread), and none to spare. */
 static int no_space(void) {
     unsigned long used = 0;
     FILE *file = fopen("/proc/self/statm", "r");

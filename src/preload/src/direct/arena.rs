@@ -10,7 +10,7 @@ use super::offer::Offer;
 use super::reading::Kernel;
 use super::slot::Slot;
 use super::window::{self, Key, Window};
-use super::{PAGE, handover, slots};
+use super::{PAGE, handover, limits, slots};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use libc::{iovec, pid_t};
@@ -29,6 +29,8 @@ const AROUND: u64 = 200_000;
 const MEBIBYTE: u64 = 900_000;
 /// Most bytes of an arena: address space in every peer.
 const MOST: u64 = 64 << 30;
+/// Where there is less address space to be had, it is left alone.
+const LEAST_SPACE: u64 = 64 << 20;
 const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 /// The first page.
@@ -179,7 +181,7 @@ pub fn identify(descriptor: c_int) -> Option<(File, u64)> {
 /// Makes the arena.
 pub fn create() -> Result<(), &'static str> {
     const NO_MEMORY: &str = "no shared memory is to be had";
-    let capacity = capacity().ok_or("the limit on file sizes is too low")?;
+    let capacity = capacity()?;
     let opened = open_new().ok_or("memfd_create is not possible")?;
     let descriptor = opened.as_raw_fd();
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
@@ -233,9 +235,10 @@ fn open_new() -> Option<OwnedFd> {
         })
 }
 
-/// As much as there is memory, within bounds and the limit on file sizes, beyond which ftruncate(2) would end the
-/// process by SIGXFSZ.
-fn capacity() -> Option<u64> {
+/// As much as there is memory, within bounds, the limit on file sizes, beyond which ftruncate(2) would end the process by SIGXFSZ,
+/// and that on address space.
+fn capacity() -> Result<u64, &'static str> {
+    const TOO_LOW: &str = "the limit on file sizes is too low";
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -247,9 +250,15 @@ fn capacity() -> Option<u64> {
             libc::sysconf(libc::_SC_PHYS_PAGES),
         )
     };
-    let memory = u64::try_from(pages).ok()? * PAGE as u64;
+    let memory = u64::try_from(pages).map_err(|_| TOO_LOW)? * PAGE as u64;
     let capacity = memory.min(MOST).min(limit.rlim_cur) & !(FIRST - 1);
-    (failed == 0 && capacity > 2 * FIRST).then_some(capacity)
+    if failed != 0 || capacity <= 2 * FIRST {
+        return Err(TOO_LOW);
+    }
+    match limits::space() & !(FIRST - 1) {
+        ..LEAST_SPACE => Err("the limit on address space is too low"),
+        space => Ok(capacity.min(space)),
+    }
 }
 
 fn random() -> u64 {

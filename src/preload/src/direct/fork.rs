@@ -9,7 +9,7 @@ use super::mappings::{self, Mapping};
 use super::promotion;
 use crate::{clock, tls};
 use core::ffi::{c_int, c_long, c_void};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::os::fd::AsRawFd;
 
@@ -30,6 +30,10 @@ const DEEPEST: usize = 4;
 static HOLDER: AtomicUsize = AtomicUsize::new(0);
 /// Its forks under way, each inside a signal handler that has interrupted the one before.
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
+/// Forks begun so far.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+/// Some child may still have to copy, and nobody waits for it.
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 static FORKS: [Fork; DEEPEST] = [const { Fork::new() }; DEEPEST];
 
 /// One fork under way.
@@ -62,6 +66,18 @@ pub fn follow() -> Result<(), &'static str> {
     }
 }
 
+/// How many forks there were. See [`may_need`].
+pub fn begun() -> u64 {
+    BEGUN.load(Ordering::SeqCst)
+}
+
+/// Whether a child may still have to copy what this process had mapped at some time after there were `begun` forks.
+pub fn may_need(begun: u64) -> bool {
+    GIVEN_UP.load(Ordering::SeqCst)
+        || BEGUN.load(Ordering::SeqCst) != begun
+        || HOLDER.load(Ordering::SeqCst) != 0
+}
+
 /// What fork does, around a system call that makes a process like it.
 pub fn around(call: impl FnOnce() -> c_long) -> c_long {
     before();
@@ -81,6 +97,7 @@ extern "C" fn before() {
         // SAFETY: sched_yield(2) has no arguments.
         unsafe { libc::sched_yield() };
     }
+    BEGUN.fetch_add(1, Ordering::SeqCst);
     let mut ends = [-1; 2];
     if promotion::may_hold(0, usize::MAX)
         && let Some(arena) = arena::own()
@@ -156,7 +173,11 @@ fn await_child(near: c_int, words: &Words) {
         if now != copied {
             (copied, since) = (now, clock::now());
         }
-        if is_over || clock::now().wrapping_sub(since) as f64 > patience {
+        if is_over {
+            return;
+        }
+        if clock::now().wrapping_sub(since) as f64 > patience {
+            GIVEN_UP.store(true, Ordering::SeqCst);
             return;
         }
     }

@@ -6,6 +6,7 @@
 //! open through /proc; pidfd_getfd(2) takes the right to attach, and who has the socket may look into its queue and get the
 //! file, as often as it likes. Which descriptor that is, the owner says in its own memory, where the kernel's copy finds it.
 
+use super::limits;
 use super::mappings::Mappings;
 use super::reading::Kernel;
 use core::ffi::{c_int, c_void};
@@ -13,7 +14,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use libc::{iovec, pid_t};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 
 /// What a card begins with: the project's name and the version of its layout.
 const MAGIC: u64 = u64::from_le_bytes(*b"cptcard\x01");
@@ -61,7 +62,7 @@ pub fn offer(arena: &OwnedFd, cookie: u64) -> Option<()> {
     Letter::holding(arena.as_raw_fd()).send(&near)?;
     CARD.inode.store(inode(far.as_raw_fd())?, Relaxed);
     // It stays open as long as the process lives, unless the program closes it.
-    let far = std::os::fd::IntoRawFd::into_raw_fd(far);
+    let far = limits::lift(far.into_raw_fd());
     CARD.socket.store(far as u64, Relaxed);
     CARD.cookie.store(cookie, Release);
     Some(())

@@ -10,7 +10,8 @@
 //! | promotion, space | moves hot buffers into its arena; what of it is free |
 //! | slot, slots, alive | the sender shows a message while it sends it |
 //! | plain, room | which memory may be moved, and whether there is any for it |
-//! | peer, reader, reading | the receiver: which reads recur, and the copy |
+//! | limits | how much of the host's address space, descriptors and mappings may be taken |
+//! | peer, peers, reader, reading | the receiver: which reads recur, and the copy |
 //! | helping | what the sender does while it waits |
 //! | sharing, offer | both copy a long message: the receiver's part, their agreement |
 //! | fork, discard, numbered, bindings | what the program must not notice: fork, madvise, mremap |
@@ -22,10 +23,12 @@ mod discard;
 mod fork;
 mod handover;
 mod helping;
+mod limits;
 mod mappings;
 mod numbered;
 mod offer;
 mod peer;
+mod peers;
 mod plain;
 mod promotion;
 mod reader;

@@ -2,12 +2,12 @@
 
 use super::PAGE;
 use super::arena::{self, FIRST, Words};
-use super::handover;
 use super::mappings::{File, Mappings};
 use super::reading::Kernel;
 use super::slot::Slot;
 use super::slots;
 use super::window::{Key, Window};
+use super::{handover, limits};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
@@ -31,6 +31,8 @@ pub struct Peer {
     open: Box<[AtomicU64]>,
     /// No more of it is to be had.
     is_refused: AtomicBool,
+    /// The descriptor's of `mappings`.
+    _place: limits::Place,
 }
 
 // SAFETY: the mapping at `words` holds atomics only, and is there as long as the value; everything else is Send and Sync.
@@ -57,10 +59,11 @@ fn segment_of(offset: u64) -> (usize, u64, u64) {
 impl Peer {
     /// Finds and maps the arena of `process`; else why that cannot be done, or it is not surely that process's own.
     pub fn open(process: pid_t, kernel: Kernel) -> Result<Self, &'static str> {
+        let place = limits::Place::take().ok_or("this process may have too few files open")?;
         let mappings =
             Mappings::of(process).ok_or("/proc/PID/maps of another rank cannot be read")?;
         let (opened, cookie) = handover::of(process, &mappings, kernel)?;
-        let peer = Self::map(mappings, &opened).ok_or(handover::NONE)?;
+        let peer = Self::map(mappings.lift(), place, &opened).ok_or(handover::NONE)?;
         let words = peer.words();
         let is_its = words.are_known() && words.cookie.load(Relaxed) == cookie;
         // Whoever has that id now is who had it when the cookie was read.
@@ -69,7 +72,7 @@ impl Peer {
             .ok_or(handover::NONE)
     }
 
-    fn map(mappings: Mappings, opened: &OwnedFd) -> Option<Self> {
+    fn map(mappings: Mappings, place: limits::Place, opened: &OwnedFd) -> Option<Self> {
         let descriptor = opened.as_raw_fd();
         let (file, capacity) = arena::identify(descriptor)?;
         // SAFETY: fcntl(2) on an open descriptor.
@@ -93,6 +96,7 @@ impl Peer {
             segments: Default::default(),
             open: (0..parts.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             is_refused: AtomicBool::new(false),
+            _place: place,
         };
         // SAFETY: this value's own mapping.
         unsafe { libc::madvise(words, PAGE, libc::MADV_DONTFORK) };
@@ -151,7 +155,10 @@ impl Peer {
         };
         let segment = self.segments.get(number)?;
         match segment.compare_exchange(core::ptr::null_mut(), window.start, AcqRel, Acquire) {
-            Ok(_) => Some(window.keep()),
+            Ok(_) => {
+                limits::take_space(bytes);
+                Some(window.keep())
+            }
             // Another thread's. This one's is unmapped.
             Err(other) => Some(other),
         }
@@ -175,7 +182,8 @@ impl Peer {
         if self.is_refused.load(Relaxed) {
             return false;
         }
-        let opened = self.segment(start).is_some_and(|place| {
+        let place = self.segment(start).filter(|_| limits::take_part());
+        let opened = place.is_some_and(|place| {
             // SAFETY: inside this value's own mapping, which nobody else knows. Another thread may do the same.
             unsafe { libc::mprotect(place.cast(), bytes, libc::PROT_READ) == 0 }
         });
@@ -211,6 +219,7 @@ impl Drop for Peer {
                 .map(|segment| *segment.get_mut());
             if let Some(segment) = segment.filter(|segment| !segment.is_null()) {
                 let bytes = (end.min(self.capacity) - start) as usize;
+                limits::give_space_back(bytes);
                 drop(Window {
                     start: segment,
                     bytes,

@@ -8,7 +8,7 @@ use super::slot::Slot;
 use super::slots::Slots;
 use super::space::Space;
 use super::wanted::{Message, Wanted};
-use super::{PAGE, is_on, plain};
+use super::{PAGE, fork, is_on, limits, plain};
 use crate::clock;
 use crate::log::{self, Level};
 use core::ffi::c_void;
@@ -226,9 +226,15 @@ impl Owner {
             super::explain(reason);
             return;
         }
-        self.reclaim(arena);
-        let (mut ticks, mut bytes) = (0, 0);
+        // What is cut out of a mapping leaves two more.
+        let more = 2 * wanted.len() as u64;
+        let count = self.reclaim(arena);
+        if !count.is_some_and(|count| limits::may_map(count, more)) {
+            super::explain("this process has too many mappings");
+            return;
+        }
         let areas = plain::areas(first, last);
+        let (mut ticks, mut bytes) = (0, 0);
         let wanted = wanted.iter();
         let parts = wanted
             .flat_map(|&(start, end)| areas.iter().filter_map(move |area| area.within(start, end)));
@@ -317,23 +323,25 @@ impl Owner {
         }
     }
 
-    /// Gives back the ranges of which no mapping of this process has anything left, at whatever address.
-    fn reclaim(&mut self, arena: &Arena) {
-        if self.promoted.is_empty() {
-            return;
-        }
-        let Some(mappings) = Mappings::of(0) else {
-            return;
-        };
+    /// Gives back the ranges of which no mapping of this process has anything left, at whatever address. Returns how many
+    /// mappings it has, if that can be known.
+    fn reclaim(&mut self, arena: &Arena) -> Option<u64> {
+        let forks = fork::begun();
+        let mappings = Mappings::of(0)?;
         let mut mapped = Vec::new();
+        let mut count = 0;
         let known = mappings.each(0, usize::MAX, |mapping| {
+            count += 1;
             if mapping.file == arena.file {
                 let bytes = (mapping.end - mapping.start) as u64;
                 mapped.push(mapping.offset..mapping.offset + bytes);
             }
         });
         if !known {
-            return;
+            return None;
+        }
+        if self.promoted.is_empty() || fork::may_need(forks) {
+            return Some(count);
         }
         let is_mapped = |range: &Promoted| {
             mapped
@@ -351,6 +359,7 @@ impl Owner {
             holds_some_of(promoted, start, start + bytes)
         });
         SHOWS.store(self.slots.are_used(), Relaxed);
+        Some(count)
     }
 
     fn give_back(&mut self, arena: &Arena, offset: u64, bytes: u64) {

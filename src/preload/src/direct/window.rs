@@ -4,7 +4,7 @@
 //! mremap(2) with an old size of 0 makes one more mapping of what a shared one shows, from its first page on and as far as is
 //! asked for. So one page that stays mapped, and that nothing can read, is the key to all of the file.
 
-use super::PAGE;
+use super::{PAGE, limits};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -48,6 +48,9 @@ impl Key {
     pub fn window(&self, offset: u64, bytes: usize) -> Option<Window> {
         let before = usize::try_from(offset).ok()?;
         let all = before.checked_add(bytes)?;
+        if (all + HUGE) as u64 > limits::space() {
+            return None;
+        }
         let mut mapped = self.map(all)?;
         // The kernel puts it below what is mapped already: so much longer, it begins so much lower.
         let excess = mapped as usize % HUGE;
