@@ -8,11 +8,17 @@ mod arena;
 #[path = "slots/mod.rs"]
 mod beside;
 #[allow(dead_code)]
+#[path = "../src/preload/src/direct/handover.rs"]
+mod handover;
+#[allow(dead_code)]
 #[path = "../src/preload/src/direct/offer.rs"]
 mod offer;
 #[allow(dead_code)]
 #[path = "../src/preload/src/direct/peer.rs"]
 mod peer;
+#[allow(dead_code)]
+#[path = "../src/preload/src/direct/window.rs"]
+mod window;
 
 mod reading {
     use libc::{c_ulong, iovec, pid_t};
@@ -30,11 +36,14 @@ mod slots {
 }
 
 use arena::{FIRST, has_cookie};
-use beside::{BOTH, PAGE, Talk, alive, clock, copies, fork, kill, map, mappings, nap, shared};
+use beside::{
+    BOTH, PAGE, Talk, alive, clock, copies, fork, kill, limits, map, mappings, nap, shared,
+};
 use beside::{slot, until, wait};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use libc::{pid_t, process_vm_readv};
 use peer::Peer;
+use std::os::fd::AsRawFd;
 
 /// Where each of these processes has the first promoted page, and the parent nothing: see `Sender::new`.
 const PLACE: usize = 1 << 43;
@@ -50,10 +59,11 @@ fn own(talk: &Talk, prepare: impl FnOnce(&arena::Arena)) {
     end_with_parent();
     arena::create().expect("an arena");
     let arena = arena::own().expect("there is one");
-    let descriptor = arena.descriptor().expect("it is open");
+    let opened = handover::own().expect("it can be had");
     let flags = libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: new memory.
-    unsafe { map(PLACE, PAGE, BOTH, flags, (descriptor, FIRST)) };
+    unsafe { map(PLACE, PAGE, BOTH, flags, (opened.as_raw_fd(), FIRST)) };
+    drop(opened);
     prepare(arena);
     talk.taken.store(1, SeqCst);
     while talk.go.load(SeqCst) == 0 {
@@ -85,10 +95,8 @@ fn an_owner_has_the_cookie_and_nobody_else() {
     let peer = Peer::open(owner.0, process_vm_readv).expect("it can be opened");
     assert!(is_there(&peer));
     let words = peer.words();
-    let (cookie, address) = (
-        words.cookie.load(Relaxed),
-        words.cookie_address.load(Relaxed),
-    );
+    // The library lies at the same place in all of them.
+    let (cookie, address) = (words.cookie.load(Relaxed), handover::cookie().1);
     let has = |process, cookie, address| has_cookie(process, cookie, address, process_vm_readv);
     let me = std::process::id() as pid_t;
     assert!(has(owner.0, cookie, address));
@@ -101,8 +109,7 @@ fn an_owner_has_the_cookie_and_nobody_else() {
     assert!(!has(owner.0, cookie, address), "no process");
 }
 
-/// What is found in /proc/PID/fd by that name counts only if the owner is known by it, nobody can make it shorter, and this
-/// version understands it.
+/// What can be had counts only if it is the owner's, nobody can make it shorter, and this version understands it.
 #[test]
 fn other_files_are_no_arenas() {
     let opens = |owner: (pid_t, &Talk)| {
@@ -114,31 +121,28 @@ fn other_files_are_no_arenas() {
     assert!(!opens(owner(|arena| {
         arena.words().cookie.fetch_add(1, Relaxed);
     })));
-    assert!(!opens(owner(|arena| {
-        arena.words().cookie_address.fetch_add(8, Relaxed);
-    })));
     // Made by this process, like the others' `Words`, and all of zeroes.
     assert!(!opens(owner(|arena| {
         let place = core::ptr::from_ref(arena.words()).cast_mut().cast::<u8>();
         // SAFETY: the first word, of which nobody but peers makes anything.
         unsafe { place.write(0) };
     })));
-    // The arena is closed, and another file of that name can shrink.
-    assert!(!opens(owner(|arena| {
-        let old = arena.descriptor().expect("it is open");
-        // SAFETY: of this process alone; a terminated name.
-        unsafe {
-            let new = libc::memfd_create(c"copytune-arena".as_ptr(), libc::MFD_ALLOW_SEALING);
-            assert_eq!(libc::ftruncate(new, 4 * FIRST as i64), 0);
-            let bytes =
-                core::slice::from_raw_parts(core::ptr::from_ref(arena.words()).cast::<u8>(), PAGE);
-            assert_eq!(
-                libc::pwrite(new, bytes.as_ptr().cast(), PAGE, 0),
-                PAGE as isize
-            );
-            assert_eq!(libc::dup2(new, old), old);
-            libc::close(new);
-        }
+    // In the socket's place there is nothing, or the write end of a pipe, or another socket.
+    assert!(!opens(owner(|_| {
+        // SAFETY: close(2) in a process of its own.
+        unsafe { libc::close(socket_of_arena()) };
+    })));
+    assert!(!opens(owner(|_| {
+        let socket = socket_of_arena();
+        let (_, writer) = std::io::pipe().expect("a pipe");
+        // SAFETY: dup2(2) in a process of its own.
+        unsafe { libc::dup2(writer.as_raw_fd(), socket) };
+    })));
+    assert!(!opens(owner(|_| {
+        let socket = socket_of_arena();
+        let (other, _) = std::os::unix::net::UnixStream::pair().expect("two sockets");
+        // SAFETY: as above.
+        unsafe { libc::dup2(other.as_raw_fd(), socket) };
     })));
     let stranger: &Talk = shared();
     let child = fork(|| {
@@ -150,15 +154,40 @@ fn other_files_are_no_arenas() {
     assert!(!opens((child, stranger)), "it has none");
 }
 
+/// The socket of this process: the latest that it has.
+fn socket_of_arena() -> i32 {
+    let is_socket = |number: &i32| {
+        let link = std::fs::read_link(format!("/proc/self/fd/{number}"));
+        link.is_ok_and(|to| to.to_string_lossy().starts_with("socket:"))
+    };
+    (0..2048).rev().find(is_socket).expect("it is open")
+}
+
+/// Nothing in /proc leads to the arena, neither at its owner's nor at its peers'.
+#[test]
+fn no_descriptor_is_left_open() {
+    let owner = owner(|_| ());
+    let peer = Peer::open(owner.0, process_vm_readv).expect("it can be opened");
+    let open = |process: pid_t| {
+        let links = std::fs::read_dir(format!("/proc/{process}/fd")).expect("a directory");
+        let links = links.flatten().map(|entry| entry.path());
+        let is_file = |path: &std::path::PathBuf| {
+            use std::os::unix::fs::MetadataExt;
+            std::fs::metadata(path)
+                .is_ok_and(|data| data.ino() == peer.file.inode && data.is_file())
+        };
+        links.filter(is_file).count()
+    };
+    assert_eq!((open(owner.0), open(std::process::id() as pid_t)), (0, 0));
+    end(owner);
+}
+
 /// A process that opens another's arena has two of them for a moment.
 #[test]
 fn an_owner_may_have_another_arena_open() {
     let other = owner(|_| ());
-    let link = std::fs::read_dir(format!("/proc/{}/fd", other.0)).expect("a directory");
-    let link = link.flatten().map(|entry| entry.path()).find(|path| {
-        std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().contains("copytune-arena"))
-    });
-    let opened = std::fs::File::open(link.expect("it has an arena")).expect("it can be opened");
+    let mappings = mappings::Mappings::of(other.0).expect("it is there");
+    let opened = handover::of(other.0, &mappings, process_vm_readv).expect("it has an arena");
     // Inherited, so it comes before the child's own.
     let owner = owner(|_| ());
     drop(opened);
@@ -192,10 +221,7 @@ fn what_was_an_owners_is_not_its_successors() {
         until(|| talk.taken.load(SeqCst) != 0);
         let peer = Peer::open(child, process_vm_readv).expect("it can be opened");
         let words = peer.words();
-        let (cookie, address) = (
-            words.cookie.load(Relaxed),
-            words.cookie_address.load(Relaxed),
-        );
+        let (cookie, address) = (words.cookie.load(Relaxed), handover::cookie().1);
         assert!(is_there(&peer) && peer.mappings.are_there() && !peer.mappings.are_gone());
         let is_lost = || {
             for without in [true, false] {

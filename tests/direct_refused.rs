@@ -92,7 +92,19 @@ fn the_kernel_copy() {
 
 #[test]
 fn exchanging_pages() {
-    refused("exchange", Reads::Yes, Reads::Yes);
+    refused("exchange", Reads::No, Reads::Yes);
+}
+
+/// As before Linux 5.14.
+#[test]
+fn making_pages_beforehand() {
+    refused("populate", Reads::Yes, Reads::Yes);
+}
+
+/// As before Linux 5.6, or in a container.
+#[test]
+fn handing_descriptors_over() {
+    refused("handover", Reads::No, Reads::Yes);
 }
 
 #[test]
@@ -121,7 +133,8 @@ fn the_reasons_are_told() {
     for (way, reason) in [
         ("memfd", "memfd_create is not possible"),
         ("room", "no shared memory is to be had"),
-        ("space", "another rank has no arena that can be mapped"),
+        ("handover", "pidfd_getfd is not possible"),
+        ("space", "the limit on address space is too low"),
     ] {
         for &library in BOTH {
             if can_be_refused(library, way) {

@@ -30,7 +30,6 @@ mod arena {
 
     /// The part of the file that slots lie in.
     pub struct Arena {
-        descriptor: i32,
         start: usize,
         words: Words,
     }
@@ -38,17 +37,12 @@ mod arena {
     impl Arena {
         pub fn new() -> &'static Self {
             // SAFETY: memfd_create(2) with a terminated name, ftruncate(2) of what it has made, a new mapping of it.
-            let (descriptor, start) = unsafe {
+            let start = unsafe {
                 let descriptor = libc::memfd_create(c"slots".as_ptr(), libc::MFD_CLOEXEC);
                 assert_eq!(libc::ftruncate(descriptor, FIRST as i64), 0);
-                let from = (descriptor, 0);
-                (
-                    descriptor,
-                    map(0, FIRST as usize, BOTH, libc::MAP_SHARED, from),
-                )
+                map(0, FIRST as usize, BOTH, libc::MAP_SHARED, (descriptor, 0))
             };
             Box::leak(Box::new(Self {
-                descriptor,
                 start,
                 words: Words::default(),
             }))
@@ -64,8 +58,8 @@ mod arena {
             (number < MOST).then(|| unsafe { &*place })
         }
 
-        pub fn descriptor(&self) -> Option<i32> {
-            Some(self.descriptor)
+        pub fn reserve(&self, offset: usize, bytes: usize) -> bool {
+            offset + bytes <= FIRST as usize
         }
     }
 }

@@ -7,10 +7,16 @@ mod arena;
 #[path = "slots/mod.rs"]
 mod beside;
 #[allow(dead_code)]
+#[path = "../src/preload/src/direct/handover.rs"]
+mod handover;
+#[allow(dead_code)]
 #[path = "../src/preload/src/direct/offer.rs"]
 mod offer;
 #[path = "../src/preload/src/direct/wanted.rs"]
 mod wanted;
+#[allow(dead_code)]
+#[path = "../src/preload/src/direct/window.rs"]
+mod window;
 
 mod reading {
     use libc::{c_ulong, iovec, pid_t};
@@ -28,7 +34,7 @@ mod slots {
 }
 
 use arena::{Wish, Words};
-use beside::{PAGE, alive, clock, copies, mappings, shared, slot};
+use beside::{PAGE, alive, clock, copies, limits, mappings, shared, slot};
 use wanted::{Message, Met, Wanted};
 
 const START: usize = 0x10_0000;

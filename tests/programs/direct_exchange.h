@@ -4,7 +4,9 @@
 
 #include "check.h"
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* A program may set it: from 512 KiB on messages are copied in other ways. */
@@ -48,18 +50,54 @@ __attribute__((unused)) static unsigned char *pages(void *place, size_t length) 
     return map;
 }
 
-/* Bytes of memory that the shim's file of this process takes; without the shim none. */
-__attribute__((unused)) static long arena(void) {
+/* Whether the shim's file of this process is open there, and what memory it takes. */
+__attribute__((unused)) static int is_arena(int file, long *bytes) {
     char name[64], target[64];
-    for (int file = 0; file < 1024; file++) {
+    struct stat status;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(name, target, sizeof target - 1);
+    if (length < 0 || fstat(file, &status) != 0) return 0;
+    target[length] = 0;
+    *bytes = (long)status.st_blocks * 512;
+    return strstr(target, "copytune-arena") != NULL;
+}
+
+/* The descriptor that leads to the shim's file of this process: a socket, in whose queue that waits, or itself; -1: none. */
+__attribute__((unused)) static int arena_with(long *bytes) {
+    for (int number = 0; number < 2048; number++) {
+        union {
+            struct cmsghdr header;
+            char room[CMSG_SPACE(sizeof(int))];
+        } control;
+        char byte;
         struct stat status;
-        snprintf(name, sizeof name, "/proc/self/fd/%d", file);
-        ssize_t length = readlink(name, target, sizeof target - 1);
-        if (length < 0) continue;
-        target[length] = 0;
-        if (strstr(target, "copytune-arena") && fstat(file, &status) == 0) return (long)status.st_blocks * 512;
+        struct iovec piece = {&byte, 1};
+        struct msghdr letter = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+        if (is_arena(number, bytes)) return number;
+        if (fstat(number, &status) != 0 || !S_ISSOCK(status.st_mode)) continue;
+        if (recvmsg(number, &letter, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1) continue;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&letter);
+        if (header == NULL || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int))) continue;
+        int file;
+        memcpy(&file, CMSG_DATA(header), sizeof file);
+        int found = is_arena(file, bytes);
+        close(file);
+        if (found) return number;
     }
-    return 0;
+    return -1;
+}
+
+/* Bytes of memory that it takes. */
+__attribute__((unused)) static long arena(void) {
+    long bytes = 0;
+    arena_with(&bytes);
+    return bytes;
+}
+
+/* Where it is. */
+__attribute__((unused)) static int arena_at(void) {
+    long bytes;
+    return arena_with(&bytes);
 }
 
 /* A way through a program, by the name of its first argument. */

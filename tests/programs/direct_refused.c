@@ -19,18 +19,19 @@
 
 enum { SKIP = 77 };
 #define PROCMAP_QUERY 0xc0686611u
+#define POPULATE_WRITE 23
 
 /* False: that cannot be done here. */
 typedef int refusal(void);
 
-/* From now on the system call fails; if `request` is not 0, only with that second argument. */
-static int refuse(unsigned number, unsigned request, unsigned error) {
+/* From now on the system call fails; if `request` is not 0, only with that argument at that place, from 0 on. */
+static int refuse_at(unsigned place, unsigned number, unsigned request, unsigned error) {
     /* Any number is at least 0. */
     unsigned short matches = BPF_JMP | (request ? BPF_JEQ : BPF_JGE) | BPF_K;
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) + 8 * place),
         BPF_JUMP(matches, request, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
@@ -39,9 +40,14 @@ static int refuse(unsigned number, unsigned request, unsigned error) {
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+static int refuse(unsigned number, unsigned request, unsigned error) { return refuse_at(1, number, request, error); }
+
 static int no_query(void) { return refuse(SYS_ioctl, PROCMAP_QUERY, EPERM); }
 static int no_memfd(void) { return refuse(SYS_memfd_create, 0, EPERM); }
-static int no_room(void) { return refuse(SYS_fallocate, 0, ENOSPC); }
+/* As where memory is exhausted, and as before Linux 5.14. */
+static int no_room(void) { return refuse_at(2, SYS_madvise, POPULATE_WRITE, ENOMEM); }
+static int no_populate(void) { return refuse_at(2, SYS_madvise, POPULATE_WRITE, EINVAL); }
+static int no_handover(void) { return refuse(SYS_pidfd_getfd, 0, EPERM); }
 static int no_read(void) { return refuse(SYS_process_vm_readv, 0, EPERM); }
 static int no_exchange(void) { return refuse(SYS_mremap, 0, ENOMEM); }
 
@@ -61,8 +67,7 @@ static int no_trace(void) {
     return syscall(SYS_capset, &header, data) == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0;
 }
 
-/* Address space for what the library and the C library's heaps take (64 MiB for each thread), and no more: no arena of another
- * process, which is as large as memory, can be mapped. */
+/* Address space for what the library and the C library's heaps take (64 MiB for each thread), and none to spare. */
 static int no_space(void) {
     unsigned long used = 0;
     FILE *file = fopen("/proc/self/statm", "r");
@@ -83,7 +88,8 @@ static const struct {
     const char *name;
     refusal *refuse;
 } ways[] = {{"query", no_query}, {"memfd", no_memfd}, {"room", no_room},   {"read", no_read},  {"exchange", no_exchange},
-            {"proc", no_proc},   {"trace", no_trace}, {"space", no_space}, {"files", no_files}};
+            {"proc", no_proc},   {"trace", no_trace}, {"space", no_space}, {"files", no_files},
+            {"populate", no_populate}, {"handover", no_handover}};
 
 /* A child has what was there when it was made, and neither sees the other's stores. (A pipe would take descriptors.) */
 static void branch(unsigned char *out) {

@@ -6,6 +6,8 @@
 
 #[path = "../../src/preload/src/direct/alive.rs"]
 pub mod alive;
+#[path = "../../src/preload/src/direct/limits.rs"]
+pub mod limits;
 #[path = "../../src/preload/src/direct/mappings.rs"]
 pub mod mappings;
 #[path = "../../src/preload/src/direct/slot.rs"]

@@ -1,23 +1,24 @@
 //! The arena: one memfd per process. Its first page holds words for peers, then come slots (see `slots`), from 2 MiB on promoted pages.
 //!
-//! It cannot shrink, so no peer that has it mapped can be hurt; it disappears with the last process that has it open or
-//! mapped; and it can be opened through /proc/PID/fd by those alone who may trace the process (proc_pid_fd(5)).
+//! It cannot shrink, so no peer that has it mapped can be hurt; it disappears with the last process that has it
+//! mapped; and those alone can get it whom the kernel lets copy from the process (see `handover`). The process itself has no
+//! descriptor of it either, and does by mappings whatever there is to be done with it.
 
 use super::alive::{LIVES, Life};
 use super::mappings::File;
 use super::offer::Offer;
 use super::reading::Kernel;
 use super::slot::Slot;
-use super::{PAGE, slots};
+use super::window::{self, Key, Window};
+use super::{PAGE, handover, limits, slots};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use libc::{iovec, pid_t};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 
-/// The name of the memfd, as its link in /proc/PID/fd ends.
-pub const LINK: &[u8] = b"/memfd:copytune-arena (deleted)";
 /// What the first page begins with: the project's name and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x05");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x06");
 /// Where promoted pages begin: 2 MiB, so that huge pages can lie at congruent addresses.
 pub const FIRST: u64 = 2 << 20;
 /// Requests that are kept until the owner looks.
@@ -28,15 +29,16 @@ const AROUND: u64 = 200_000;
 const MEBIBYTE: u64 = 900_000;
 /// Most bytes of an arena: address space in every peer.
 const MOST: u64 = 64 << 30;
+/// Where there is less address space to be had, it is left alone.
+const LEAST_SPACE: u64 = 64 << 20;
+const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 /// The first page.
 #[repr(C)]
 pub struct Words {
     magic: AtomicU64,
-    /// A random number that the owner also has at `cookie_address` of its own memory.
+    /// A random number that the owner also has in its own memory (see `handover`).
     pub cookie: AtomicU64,
-    /// See `cookie`.
-    pub cookie_address: AtomicU64,
     /// Promotions, and messages that got a slot later, so far: while it stands still, a range that was not promoted still is not,
     /// and one that had no slot has none.
     pub generation: AtomicU64,
@@ -131,7 +133,7 @@ impl Words {
 /// This process's arena.
 #[derive(Debug)]
 pub struct Arena {
-    descriptor: AtomicI32,
+    key: Key,
     /// The file.
     pub file: File,
     /// Its size in bytes.
@@ -140,12 +142,6 @@ pub struct Arena {
 }
 
 static OWN: OnceLock<Arena> = OnceLock::new();
-static COOKIE: AtomicU64 = AtomicU64::new(0);
-
-/// This process's cookie, and where it lies: no other process has it there.
-pub fn cookie() -> (u64, u64) {
-    (COOKIE.load(Ordering::Relaxed), COOKIE.as_ptr() as u64)
-}
 
 /// Whether the process that the kernel copy reaches by this id has the cookie at that address, and lets it be read.
 pub fn has_cookie(process: pid_t, cookie: u64, address: u64, kernel: Kernel) -> bool {
@@ -184,49 +180,29 @@ pub fn identify(descriptor: c_int) -> Option<(File, u64)> {
 
 /// Makes the arena.
 pub fn create() -> Result<(), &'static str> {
-    let capacity = capacity().ok_or("the limit on file sizes is too low")?;
-    // SAFETY: memfd_create(2) with a terminated name.
-    let descriptor = unsafe {
-        libc::memfd_create(
-            c"copytune-arena".as_ptr(),
-            libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING,
-        )
-    };
-    if descriptor < 0 {
-        return Err("memfd_create is not possible");
-    }
+    const NO_MEMORY: &str = "no shared memory is to be had";
+    let capacity = capacity()?;
+    let opened = open_new().ok_or("memfd_create is not possible")?;
+    let descriptor = opened.as_raw_fd();
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
     // SAFETY: the descriptor is open and this function's own; the mapping is new memory.
     let words = unsafe {
         let sized = libc::ftruncate(descriptor, capacity as i64) == 0
-            && libc::fcntl(descriptor, libc::F_ADD_SEALS, seals) == 0
-            && libc::fallocate(descriptor, 0, 0, PAGE as i64) == 0;
-        if sized {
-            map(
-                core::ptr::null_mut(),
-                FIRST as usize,
-                libc::PROT_READ | libc::PROT_WRITE,
-                0,
-                descriptor,
-                0,
-            )
-        } else {
-            None
-        }
+            && libc::fcntl(descriptor, libc::F_ADD_SEALS, seals) == 0;
+        sized.then(|| map(FIRST as usize, BOTH, descriptor))
     };
-    let (Some(words), Some((file, _))) = (words, identify(descriptor)) else {
-        // SAFETY: as above.
-        unsafe { libc::close(descriptor) };
-        return Err("no shared memory is to be had");
-    };
+    let words = words.flatten().ok_or(NO_MEMORY)?;
+    let (file, _) = identify(descriptor).ok_or(NO_MEMORY)?;
+    let key = Key::of(descriptor).ok_or(NO_MEMORY)?;
+    // SAFETY: just mapped; where this fails it stays, unused.
+    if !unsafe { window::populate(words.cast(), PAGE) } {
+        return Err(NO_MEMORY);
+    }
     let words: *mut Words = words.cast();
     // SAFETY: a page of zeroes, which is a valid value of atomics; it stays mapped for ever.
     let page = unsafe { &*words };
     let cookie = random();
-    COOKIE.store(cookie, Ordering::Relaxed);
     page.cookie.store(cookie, Ordering::Relaxed);
-    page.cookie_address
-        .store(COOKIE.as_ptr() as u64, Ordering::Relaxed);
     for life in &page.lives {
         life.prepare();
     }
@@ -234,17 +210,35 @@ pub fn create() -> Result<(), &'static str> {
     page.mebibyte.store(MEBIBYTE, Ordering::Relaxed);
     page.magic.store(MAGIC, Ordering::Release);
     let arena = Arena {
-        descriptor: AtomicI32::new(descriptor),
+        key,
         file,
         capacity,
         words: AtomicPtr::new(words),
     };
-    OWN.set(arena).map_err(|_| "there is one already")
+    OWN.set(arena).map_err(|_| "there is one already")?;
+    handover::offer(&opened, cookie).ok_or("no socket is to be had")
 }
 
-/// As much as there is memory, within bounds and the limit on file sizes, beyond which ftruncate(2) would end the
-/// process by SIGXFSZ.
-fn capacity() -> Option<u64> {
+/// A memory file that nobody may open by its name in /proc, nor execute where the kernel knows of that (MFD_NOEXEC_SEAL, Linux
+/// 6.3).
+fn open_new() -> Option<OwnedFd> {
+    let usual = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    [usual | libc::MFD_NOEXEC_SEAL, usual]
+        .into_iter()
+        .find_map(|flags| {
+            // SAFETY: memfd_create(2) with a terminated name; what it returns is new. fchmod(2) takes numbers.
+            unsafe {
+                let made = libc::memfd_create(c"copytune-arena".as_ptr(), flags);
+                let opened = (made >= 0).then(|| OwnedFd::from_raw_fd(made))?;
+                (libc::fchmod(made, 0) == 0).then_some(opened)
+            }
+        })
+}
+
+/// As much as there is memory, within bounds, the limit on file sizes, beyond which ftruncate(2) would end the process by SIGXFSZ,
+/// and that on address space.
+fn capacity() -> Result<u64, &'static str> {
+    const TOO_LOW: &str = "the limit on file sizes is too low";
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -256,9 +250,15 @@ fn capacity() -> Option<u64> {
             libc::sysconf(libc::_SC_PHYS_PAGES),
         )
     };
-    let memory = u64::try_from(pages).ok()? * PAGE as u64;
+    let memory = u64::try_from(pages).map_err(|_| TOO_LOW)? * PAGE as u64;
     let capacity = memory.min(MOST).min(limit.rlim_cur) & !(FIRST - 1);
-    (failed == 0 && capacity > 2 * FIRST).then_some(capacity)
+    if failed != 0 || capacity <= 2 * FIRST {
+        return Err(TOO_LOW);
+    }
+    match limits::space() & !(FIRST - 1) {
+        ..LEAST_SPACE => Err("the limit on address space is too low"),
+        space => Ok(capacity.min(space)),
+    }
 }
 
 fn random() -> u64 {
@@ -290,35 +290,58 @@ impl Arena {
         (number < slots::MOST).then(|| unsafe { &*words.add(slots::offset(number)).cast() })
     }
 
-    /// The descriptor; `None` when the program has closed it, whatever it has opened since.
-    pub fn descriptor(&self) -> Option<c_int> {
-        let descriptor = self.descriptor.load(Ordering::Relaxed);
-        let (file, _) = identify(descriptor)?;
-        (file == self.file).then_some(descriptor)
+    /// New memory that shows that part of the arena, all of whose pages are there, to be read and written.
+    pub fn open(&self, offset: u64, bytes: usize) -> Option<Window> {
+        let window = self.key.window(offset, bytes)?;
+        // SAFETY: mapped, and nobody else's.
+        (window.allow(BOTH) && unsafe { window::populate(window.start, bytes) }).then_some(window)
+    }
+
+    /// Makes the pages of a part before the promoted ones, so that no peer can fault there.
+    pub fn reserve(&self, offset: usize, bytes: usize) -> bool {
+        let first = offset & !(PAGE - 1);
+        let end = (offset + bytes).next_multiple_of(PAGE);
+        let words: *mut u8 = self.words.load(Ordering::Relaxed).cast();
+        // SAFETY: everything before the promoted pages stays mapped.
+        end as u64 <= FIRST && unsafe { window::populate(words.wrapping_add(first), end - first) }
+    }
+
+    /// Gives the pages of that part back, which nothing maps.
+    pub fn punch(&self, offset: u64, bytes: usize) {
+        // Where it cannot be mapped its pages stay, and are used again.
+        if let Some(window) = self.key.window(offset, bytes)
+            && window.allow(BOTH)
+        {
+            let _ = window.advise(libc::MADV_REMOVE);
+        }
+    }
+
+    /// A forked child's part in its parent's arena is over: its words are nobody's, and there is no way to the file.
+    pub fn leave(&self) {
+        handover::leave();
+        let words = self.words.load(Ordering::Relaxed).cast::<c_void>();
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        // SAFETY: this library's own mapping, of which zeroes are as valid a content, in a process with one thread.
+        unsafe { libc::mmap(words, FIRST as usize, BOTH, flags, -1, 0) };
+        self.key.forget();
     }
 }
 
-/// mmap(2), shared; `None` when it is refused.
+/// Maps the beginning of a file, shared; `None` when it is refused.
 ///
 /// # Safety
-/// With MAP_FIXED in `flags`, the range must be the caller's to replace.
-pub unsafe fn map(
-    address: *mut c_void,
-    bytes: usize,
-    protection: c_int,
-    flags: c_int,
-    descriptor: c_int,
-    offset: u64,
-) -> Option<*mut c_void> {
-    // SAFETY: as the caller promises; without MAP_FIXED new memory harms nothing.
+/// The descriptor is open.
+pub unsafe fn map(bytes: usize, protection: c_int, descriptor: c_int) -> Option<*mut c_void> {
+    let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+    // SAFETY: new memory harms nothing.
     let mapped = unsafe {
         libc::mmap(
-            address,
+            core::ptr::null_mut(),
             bytes,
             protection,
-            flags | libc::MAP_SHARED | libc::MAP_NORESERVE,
+            flags,
             descriptor,
-            offset as i64,
+            0,
         )
     };
     (mapped != libc::MAP_FAILED).then_some(mapped)

@@ -3,13 +3,15 @@
 //! The child does it, not the parent: it has one thread, so nothing can change between the question what is mapped
 //! where and the answer's use.
 
-use super::arena::{self, Arena, FIRST, Words};
+use super::arena::{self, FIRST, Words};
+use super::handover;
 use super::mappings::{self, Mapping};
 use super::promotion;
 use crate::{clock, tls};
 use core::ffi::{c_int, c_long, c_void};
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
+use std::os::fd::AsRawFd;
 
 const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
 const CHUNK: usize = 4 << 20;
@@ -28,6 +30,10 @@ const DEEPEST: usize = 4;
 static HOLDER: AtomicUsize = AtomicUsize::new(0);
 /// Its forks under way, each inside a signal handler that has interrupted the one before.
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
+/// Forks begun so far.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+/// Some child may still have to copy, and nobody waits for it.
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 static FORKS: [Fork; DEEPEST] = [const { Fork::new() }; DEEPEST];
 
 /// One fork under way.
@@ -60,6 +66,18 @@ pub fn follow() -> Result<(), &'static str> {
     }
 }
 
+/// How many forks there were. See [`may_need`].
+pub fn begun() -> u64 {
+    BEGUN.load(Ordering::SeqCst)
+}
+
+/// Whether a child may still have to copy what this process had mapped at some time after there were `begun` forks.
+pub fn may_need(begun: u64) -> bool {
+    GIVEN_UP.load(Ordering::SeqCst)
+        || BEGUN.load(Ordering::SeqCst) != begun
+        || HOLDER.load(Ordering::SeqCst) != 0
+}
+
 /// What fork does, around a system call that makes a process like it.
 pub fn around(call: impl FnOnce() -> c_long) -> c_long {
     before();
@@ -79,6 +97,7 @@ extern "C" fn before() {
         // SAFETY: sched_yield(2) has no arguments.
         unsafe { libc::sched_yield() };
     }
+    BEGUN.fetch_add(1, Ordering::SeqCst);
     let mut ends = [-1; 2];
     if promotion::may_hold(0, usize::MAX)
         && let Some(arena) = arena::own()
@@ -154,7 +173,11 @@ fn await_child(near: c_int, words: &Words) {
         if now != copied {
             (copied, since) = (now, clock::now());
         }
-        if is_over || clock::now().wrapping_sub(since) as f64 > patience {
+        if is_over {
+            return;
+        }
+        if clock::now().wrapping_sub(since) as f64 > patience {
+            GIVEN_UP.store(true, Ordering::SeqCst);
             return;
         }
     }
@@ -173,6 +196,10 @@ fn is_closed(near: c_int) -> bool {
 
 extern "C" fn child() {
     super::stop_in_child();
+    for fork in &FORKS {
+        // One that is free may be needed.
+        close(fork.near.swap(-1, Ordering::Relaxed));
+    }
     if promotion::may_hold(0, usize::MAX)
         && let Some(arena) = arena::own()
     {
@@ -188,9 +215,11 @@ extern "C" fn child() {
         }
         promotion::forget();
     }
+    if let Some(arena) = arena::own() {
+        arena.leave();
+    }
     for fork in &FORKS {
         close(fork.far.swap(-1, Ordering::Relaxed));
-        close(fork.near.swap(-1, Ordering::Relaxed));
         fork.holds.store(false, Ordering::Relaxed);
     }
     DEPTH.store(0, Ordering::Relaxed);
@@ -229,7 +258,7 @@ fn replace_all(start: usize, end: usize, is_alone: bool) -> bool {
                         ..mapping
                     };
                     // SAFETY: as above.
-                    done &= is_alone && unsafe { refill(arena, &rest) };
+                    done &= is_alone && unsafe { refill(&rest) };
                     break;
                 }
                 arena
@@ -279,13 +308,14 @@ unsafe fn replace(address: usize, bytes: usize, protection: c_int) -> bool {
 ///
 /// # Safety
 /// The mapping is the caller's, and shows the arena.
-unsafe fn refill(arena: &Arena, mapping: &Mapping) -> bool {
+unsafe fn refill(mapping: &Mapping) -> bool {
     let place = mapping.start as *mut c_void;
     let bytes = mapping.end - mapping.start;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    let Some(descriptor) = arena.descriptor() else {
+    let Some(opened) = handover::own() else {
         return false;
     };
+    let descriptor = opened.as_raw_fd();
     // SAFETY: as the caller promises; pread(2) writes to the pages that were just mapped, no more than their bytes.
     unsafe {
         if libc::mmap(place, bytes, BOTH, flags, -1, 0) != place {

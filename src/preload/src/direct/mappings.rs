@@ -2,6 +2,7 @@
 //! An open file stays bound to the address space that it was opened for: after exec, exit or reuse of the process id it
 //! answers ESRCH or nothing (proc_pid_maps(5)).
 
+use super::limits;
 use core::ffi::{c_int, c_ulong};
 use core::sync::atomic::{AtomicU8, Ordering};
 use libc::pid_t;
@@ -59,7 +60,7 @@ struct Kept {
 /// hidden, open(2) refused.
 pub fn keep() {
     KEPT.get_or_init(|| {
-        let mappings = Mappings::of(0)?;
+        let mappings = Mappings::of(0)?.lift();
         let identity = mappings.identity()?;
         Some(Kept { mappings, identity })
     });
@@ -149,6 +150,12 @@ impl Mappings {
             process,
             descriptor,
         })
+    }
+
+    /// For longer: under a number that the program has no use for.
+    pub fn lift(mut self) -> Self {
+        self.descriptor = limits::lift(self.descriptor);
+        self
     }
 
     fn identity(&self) -> Option<(libc::dev_t, libc::ino_t)> {

@@ -4,12 +4,14 @@
 //! | module | for |
 //! | --- | --- |
 //! | arena | the file of a process: words for its peers, promoted pages |
+//! | handover, window | how peers get that file, and how parts of it are mapped |
 //! | mappings | what the kernel says about an address space |
 //! | wanted | the sender: which requests of its peers wait |
 //! | promotion, space | moves hot buffers into its arena; what of it is free |
 //! | slot, slots, alive | the sender shows a message while it sends it |
 //! | plain, room | which memory may be moved, and whether there is any for it |
-//! | peer, reader, reading | the receiver: which reads recur, and the copy |
+//! | limits | how much of the host's address space, descriptors and mappings may be taken |
+//! | peer, peers, reader, reading | the receiver: which reads recur, and the copy |
 //! | helping | what the sender does while it waits |
 //! | sharing, offer | both copy a long message: the receiver's part, their agreement |
 //! | fork, discard, numbered, bindings | what the program must not notice: fork, madvise, mremap |
@@ -19,11 +21,14 @@ mod arena;
 mod bindings;
 mod discard;
 mod fork;
+mod handover;
 mod helping;
+mod limits;
 mod mappings;
 mod numbered;
 mod offer;
 mod peer;
+mod peers;
 mod plain;
 mod promotion;
 mod reader;
@@ -34,6 +39,7 @@ mod slot;
 mod slots;
 mod space;
 mod wanted;
+mod window;
 
 pub use promotion::{ASKED, HEARD, has_requests, is_asked, sending};
 pub use reader::{Chooser, Outcome, Reader};

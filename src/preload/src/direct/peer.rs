@@ -1,62 +1,78 @@
 //! A process on this host whose arena this one has mapped.
 
 use super::PAGE;
-use super::arena::{self, FIRST, LINK, Words};
+use super::arena::{self, FIRST, Words};
 use super::mappings::{File, Mappings};
 use super::reading::Kernel;
 use super::slot::Slot;
 use super::slots;
-use core::cell::Cell;
+use super::window::{Key, Window};
+use super::{handover, limits};
 use core::ffi::c_void;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 use libc::pid_t;
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// The mapped arena of another process.
 #[derive(Debug)]
 pub struct Peer {
-    /// Its process id.
-    pub process: pid_t,
     /// Its mappings.
     pub mappings: Mappings,
     /// The arena's file.
     pub file: File,
     capacity: u64,
     words: *mut c_void,
-    /// The whole file. Reading a page makes one, even where the owner has none; and others than this library's code can come
-    /// to read: mlockall(2), a core dump. So no more of it can be read than was looked at before.
-    body: *mut c_void,
-    /// By window of [`WINDOW`] bytes, one bit each: it can be read.
-    open: Box<[Cell<u64>]>,
+    key: Key,
+    /// Where its segments are mapped; null: not yet. Reading a page makes one, even where the owner has none; and others than
+    /// this library's code can come to read: mlockall(2), a core dump. So no more of it can be read than was looked at before.
+    segments: [AtomicPtr<u8>; SEGMENTS],
+    /// By part of [`PART`] bytes, one bit each: it can be read.
+    open: Box<[AtomicU64]>,
+    /// No more of it is to be had.
+    is_refused: AtomicBool,
+    /// The descriptor's of `mappings`.
+    _place: limits::Place,
 }
 
+// SAFETY: the mapping at `words` holds atomics only, and is there as long as the value; everything else is Send and Sync.
+unsafe impl Send for Peer {}
+// SAFETY: as above.
+unsafe impl Sync for Peer {}
+
 /// Bytes that are made readable at a time.
-const WINDOW: u64 = FIRST;
+const PART: u64 = FIRST;
+/// Bytes of the first segment, which is mapped at once. Each further one is as long as all before it, and mapped when it is
+/// needed: the address space that it takes is what its owner uses, within a factor of 2, and not what it may use.
+const SEGMENT: u64 = 32 << 20;
+/// As many segments as the longest arena has.
+const SEGMENTS: usize = 12;
+
+/// Number, first byte and end of the segment that `offset` lies in.
+fn segment_of(offset: u64) -> (usize, u64, u64) {
+    match (offset / SEGMENT).checked_ilog2() {
+        None => (0, 0, SEGMENT),
+        Some(power) => (power as usize + 1, SEGMENT << power, SEGMENT << power << 1),
+    }
+}
 
 impl Peer {
     /// Finds and maps the arena of `process`; else why that cannot be done, or it is not surely that process's own.
     pub fn open(process: pid_t, kernel: Kernel) -> Result<Self, &'static str> {
-        Mappings::of(process).ok_or("/proc/PID/maps of another rank cannot be read")?;
-        let links = std::fs::read_dir(format!("/proc/{process}/fd"));
-        let mut links = links.into_iter().flatten().flatten();
-        // It may have opened, at this moment, another's arena too.
-        let found = links.find_map(|entry| {
-            let link = entry.path();
-            let is_arena =
-                std::fs::read_link(&link).is_ok_and(|to| to.as_os_str().as_bytes() == LINK);
-            is_arena.then(|| Self::map(process, &link, kernel))?
-        });
-        found.ok_or("another rank has no arena that can be mapped")
+        let place = limits::Place::take().ok_or("this process may have too few files open")?;
+        let mappings =
+            Mappings::of(process).ok_or("/proc/PID/maps of another rank cannot be read")?;
+        let (opened, cookie) = handover::of(process, &mappings, kernel)?;
+        let peer = Self::map(mappings.lift(), place, &opened).ok_or(handover::NONE)?;
+        let words = peer.words();
+        let is_its = words.are_known() && words.cookie.load(Relaxed) == cookie;
+        // Whoever has that id now is who had it when the cookie was read.
+        (is_its && peer.mappings.are_there())
+            .then_some(peer)
+            .ok_or(handover::NONE)
     }
 
-    fn map(process: pid_t, link: &Path, kernel: Kernel) -> Option<Self> {
-        let mappings = Mappings::of(process)?;
-        let opened = std::fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(link)
-            .ok()?;
+    fn map(mappings: Mappings, place: limits::Place, opened: &OwnedFd) -> Option<Self> {
         let descriptor = opened.as_raw_fd();
         let (file, capacity) = arena::identify(descriptor)?;
         // SAFETY: fcntl(2) on an open descriptor.
@@ -64,36 +80,27 @@ impl Peer {
         if capacity <= FIRST || seals & libc::F_SEAL_SHRINK == 0 {
             return None;
         }
-        let size = usize::try_from(capacity).ok()?;
+        // Nothing of it is in a core dump, nor any child's.
+        let key = Key::of(descriptor)?;
+        key.advise(libc::MADV_DONTDUMP)?;
+        key.advise(libc::MADV_DONTFORK)?;
         // SAFETY: new memory, which shows a file that cannot shrink.
-        let (words, body) = unsafe {
-            (
-                arena::map(
-                    core::ptr::null_mut(),
-                    PAGE,
-                    libc::PROT_READ | libc::PROT_WRITE,
-                    0,
-                    descriptor,
-                    0,
-                )?,
-                map_aligned(size, descriptor),
-            )
-        };
-        let windows = capacity.div_ceil(WINDOW) as usize;
+        let words = unsafe { arena::map(PAGE, libc::PROT_READ | libc::PROT_WRITE, descriptor)? };
+        let parts = capacity.div_ceil(PART) as usize;
         let peer = Self {
-            process,
             mappings,
             file,
             capacity,
             words,
-            body: body.unwrap_or(core::ptr::null_mut()),
-            open: vec![Cell::new(0); windows.div_ceil(64)].into(),
+            key,
+            segments: Default::default(),
+            open: (0..parts.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            is_refused: AtomicBool::new(false),
+            _place: place,
         };
-        (!peer.body.is_null()
-            && peer.can_read(0)
-            && peer.words().are_known()
-            && peer.is_owner(kernel))
-        .then_some(peer)
+        // SAFETY: this value's own mapping.
+        unsafe { libc::madvise(words, PAGE, libc::MADV_DONTFORK) };
+        (peer.segment(0).is_some() && peer.can_read(0, FIRST)).then_some(peer)
     }
 
     /// The arena's first page.
@@ -103,36 +110,87 @@ impl Peer {
         unsafe { &*self.words.cast::<Words>() }
     }
 
-    /// Where `bytes` bytes of the file from `offset` on are mapped here, if they are inside the part for promoted pages.
+    /// How many of the `bytes` bytes of the file from `offset` on lie side by side here.
+    #[inline]
+    pub fn together(offset: u64, bytes: usize) -> usize {
+        let (_, _, end) = segment_of(offset);
+        bytes.min((end - offset) as usize)
+    }
+
+    /// Where `bytes` bytes of the file from `offset` on are mapped here, if they are inside the part for promoted pages and side by
+    /// side.
     #[inline]
     pub fn at(&self, offset: u64, bytes: usize) -> Option<*const u8> {
         let end = offset.checked_add(bytes as u64)?;
-        let is_inside = offset >= FIRST && end <= self.capacity;
-        (is_inside && (offset / WINDOW..end.div_ceil(WINDOW)).all(|window| self.can_read(window)))
-            // SAFETY: inside the mapping.
-            .then(|| unsafe { self.body.cast::<u8>().add(offset as usize).cast_const() })
+        if offset < FIRST || end > self.capacity || Self::together(offset, bytes) < bytes {
+            return None;
+        }
+        let start = self.segment(offset)?;
+        self.can_read(offset, end).then_some(start.cast_const())
     }
 
-    /// Whether that window, which is inside the mapping, can be read from now on.
+    /// Where that byte of the file, which is inside it, is mapped.
     #[inline]
-    fn can_read(&self, window: u64) -> bool {
-        let bit = 1 << (window % 64);
-        self.open
-            .get((window / 64) as usize)
-            .is_some_and(|bits| bits.get() & bit != 0 || self.open_window(window, bits, bit))
+    fn segment(&self, offset: u64) -> Option<*mut u8> {
+        let (number, start, _) = segment_of(offset);
+        let segment = self.segments.get(number)?.load(Acquire);
+        let mapped = match segment.is_null() {
+            false => segment,
+            true => self.map_segment(offset)?,
+        };
+        Some(mapped.wrapping_add((offset - start) as usize))
     }
 
     #[cold]
-    fn open_window(&self, window: u64, bits: &Cell<u64>, bit: u64) -> bool {
-        let start = window * WINDOW;
-        let bytes = WINDOW.min(self.capacity - start) as usize;
-        // SAFETY: inside this value's own mapping, which nobody else knows.
-        let opened = unsafe {
-            let place = self.body.cast::<u8>().add(start as usize);
-            libc::mprotect(place.cast(), bytes, libc::PROT_READ) == 0
+    fn map_segment(&self, offset: u64) -> Option<*mut u8> {
+        let (number, start, end) = segment_of(offset);
+        let bytes = (end.min(self.capacity) - start) as usize;
+        let window = match self.is_refused.load(Relaxed) {
+            true => None,
+            false => self.key.window(start, bytes),
         };
+        let Some(window) = window else {
+            self.is_refused.store(true, Relaxed);
+            return None;
+        };
+        let segment = self.segments.get(number)?;
+        match segment.compare_exchange(core::ptr::null_mut(), window.start, AcqRel, Acquire) {
+            Ok(_) => {
+                limits::take_space(bytes);
+                Some(window.keep())
+            }
+            // Another thread's. This one's is unmapped.
+            Err(other) => Some(other),
+        }
+    }
+
+    /// Whether these bytes, which are inside one mapped segment, can be read from now on.
+    #[inline]
+    fn can_read(&self, offset: u64, end: u64) -> bool {
+        (offset / PART..end.div_ceil(PART)).all(|part| {
+            let bit = 1 << (part % 64);
+            self.open.get((part / 64) as usize).is_some_and(|bits| {
+                bits.load(Acquire) & bit != 0 || self.open_part(part, bits, bit)
+            })
+        })
+    }
+
+    #[cold]
+    fn open_part(&self, part: u64, bits: &AtomicU64, bit: u64) -> bool {
+        let start = part * PART;
+        let bytes = PART.min(self.capacity - start) as usize;
+        if self.is_refused.load(Relaxed) {
+            return false;
+        }
+        let place = self.segment(start).filter(|_| limits::take_part());
+        let opened = place.is_some_and(|place| {
+            // SAFETY: inside this value's own mapping, which nobody else knows. Another thread may do the same.
+            unsafe { libc::mprotect(place.cast(), bytes, libc::PROT_READ) == 0 }
+        });
         if opened {
-            bits.set(bits.get() | bit);
+            bits.fetch_or(bit, AcqRel);
+        } else {
+            self.is_refused.store(true, Relaxed);
         }
         opened
     }
@@ -140,80 +198,34 @@ impl Peer {
     /// Slot `number`; only such as have memory.
     #[inline]
     pub fn slot(&self, number: usize) -> Option<&Slot> {
-        use core::sync::atomic::Ordering::Acquire;
         let used = self.words().slots.load(Acquire).min(slots::MOST as u64);
-        // SAFETY: inside the mapping, which is longer than the part before promoted pages (`open`); aligned to cache
-        // lines; atomics only, for which any content is valid.
-        ((number as u64) < used)
-            .then(|| unsafe { &*self.body.cast::<u8>().add(slots::offset(number)).cast() })
-    }
-
-    /// Whether the process that the kernel copy reaches by this id has the arena's cookie in its own memory, and lets it be read.
-    fn is_owner(&self, kernel: Kernel) -> bool {
-        use core::sync::atomic::Ordering::Relaxed;
-        let words = self.words();
-        let (cookie, address) = (
-            words.cookie.load(Relaxed),
-            words.cookie_address.load(Relaxed),
-        );
-        arena::has_cookie(self.process, cookie, address, kernel)
+        let first = self.segments[0].load(Relaxed);
+        // SAFETY: inside the first segment, which is mapped and longer than the part before promoted pages, all of which can
+        // be read (`map`); aligned to cache lines; atomics only, for which any content is valid.
+        ((number as u64) < used).then(|| unsafe { &*first.add(slots::offset(number)).cast() })
     }
 }
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // SAFETY: both mappings are this value's own, and nothing of them is lent beyond its life.
-        unsafe {
-            libc::munmap(self.words, PAGE);
-            if !self.body.is_null() {
-                libc::munmap(self.body, self.capacity as usize);
+        // SAFETY: this value's own mapping, and nothing of it is lent beyond its life.
+        unsafe { libc::munmap(self.words, PAGE) };
+        let mut start = 0;
+        while start < self.capacity {
+            let (number, _, end) = segment_of(start);
+            let segment = self
+                .segments
+                .get_mut(number)
+                .map(|segment| *segment.get_mut());
+            if let Some(segment) = segment.filter(|segment| !segment.is_null()) {
+                let bytes = (end.min(self.capacity) - start) as usize;
+                limits::give_space_back(bytes);
+                drop(Window {
+                    start: segment,
+                    bytes,
+                });
             }
+            start = end;
         }
-    }
-}
-
-/// Maps the whole file, not to be read yet nor ever to be dumped, at an address that huge pages can share with its offset.
-///
-/// # Safety
-/// The descriptor is open.
-unsafe fn map_aligned(size: usize, descriptor: i32) -> Option<*mut c_void> {
-    let huge = FIRST as usize;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: reserves new address space, then replaces a part of it and gives the rest back.
-    unsafe {
-        let room = libc::mmap(
-            core::ptr::null_mut(),
-            size + huge,
-            libc::PROT_NONE,
-            flags,
-            -1,
-            0,
-        );
-        if room == libc::MAP_FAILED {
-            return None;
-        }
-        let place = (room as usize).next_multiple_of(huge);
-        let before = place - room as usize;
-        let mapped = arena::map(
-            place as *mut c_void,
-            size,
-            libc::PROT_NONE,
-            libc::MAP_FIXED,
-            descriptor,
-            0,
-        );
-        if let Some(mapped) = mapped {
-            libc::madvise(mapped, size, libc::MADV_DONTDUMP);
-        }
-        if before > 0 {
-            libc::munmap(room, before);
-        }
-        let rest = if mapped.is_some() {
-            place + size
-        } else {
-            place
-        };
-        libc::munmap(rest as *mut c_void, room as usize + size + huge - rest);
-        mapped
     }
 }

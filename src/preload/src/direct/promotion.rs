@@ -8,7 +8,7 @@ use super::slot::Slot;
 use super::slots::Slots;
 use super::space::Space;
 use super::wanted::{Message, Wanted};
-use super::{PAGE, is_on, plain};
+use super::{PAGE, fork, is_on, limits, plain};
 use crate::clock;
 use crate::log::{self, Level};
 use core::ffi::c_void;
@@ -233,9 +233,15 @@ impl Owner {
             super::explain(reason);
             return;
         }
-        self.reclaim(arena);
-        let (mut ticks, mut bytes) = (0, 0);
+        // What is cut out of a mapping leaves two more.
+        let more = 2 * wanted.len() as u64;
+        let count = self.reclaim(arena);
+        if !count.is_some_and(|count| limits::may_map(count, more)) {
+            super::explain("this process has too many mappings");
+            return;
+        }
         let areas = plain::areas(first, last);
+        let (mut ticks, mut bytes) = (0, 0);
         let wanted = wanted.iter();
         let parts = wanted
             .flat_map(|&(start, end)| areas.iter().filter_map(move |area| area.within(start, end)));
@@ -264,7 +270,6 @@ impl Owner {
 
     /// Moves one area; returns how many bytes of it could be moved.
     fn move_in(&mut self, arena: &Arena, area: plain::Area) -> Option<usize> {
-        let descriptor = arena.descriptor()?;
         let bytes = area.end - area.start;
         let offset = self.space.take(arena.capacity, area.start, bytes as u64)?;
         LOW.fetch_min(area.start, Relaxed);
@@ -278,14 +283,14 @@ impl Owner {
             }
             // SAFETY: whole pages inside a buffer that is being sent, private and anonymous (plain::areas), and
             // pages of the arena that nothing else uses.
-            if !unsafe { move_chunk(area.start + done, length, descriptor, offset + done as u64) } {
+            if !unsafe { move_chunk(arena, area.start + done, length, offset + done as u64) } {
                 break;
             }
             done += length;
         }
         if done < bytes {
             super::explain("no memory is to be had for promoted buffers");
-            self.give_back(descriptor, offset + done as u64, (bytes - done) as u64);
+            self.give_back(arena, offset + done as u64, (bytes - done) as u64);
         }
         if done == 0 {
             return None;
@@ -325,23 +330,25 @@ impl Owner {
         }
     }
 
-    /// Gives back the ranges of which no mapping of this process has anything left, at whatever address.
-    fn reclaim(&mut self, arena: &Arena) {
-        if self.promoted.is_empty() {
-            return;
-        }
-        let (Some(mappings), Some(descriptor)) = (Mappings::of(0), arena.descriptor()) else {
-            return;
-        };
+    /// Gives back the ranges of which no mapping of this process has anything left, at whatever address. Returns how many
+    /// mappings it has, if that can be known.
+    fn reclaim(&mut self, arena: &Arena) -> Option<u64> {
+        let forks = fork::begun();
+        let mappings = Mappings::of(0)?;
         let mut mapped = Vec::new();
+        let mut count = 0;
         let known = mappings.each(0, usize::MAX, |mapping| {
+            count += 1;
             if mapping.file == arena.file {
                 let bytes = (mapping.end - mapping.start) as u64;
                 mapped.push(mapping.offset..mapping.offset + bytes);
             }
         });
         if !known {
-            return;
+            return None;
+        }
+        if self.promoted.is_empty() || fork::may_need(forks) {
+            return Some(count);
         }
         let is_mapped = |range: &Promoted| {
             mapped
@@ -352,19 +359,18 @@ impl Owner {
         self.promoted = kept;
         let gone: Vec<Promoted> = gone;
         for range in gone {
-            self.give_back(descriptor, range.offset, range.bytes);
+            self.give_back(arena, range.offset, range.bytes);
         }
         let promoted = &self.promoted;
         self.slots.retain(arena, |start, bytes| {
             holds_some_of(promoted, start, start + bytes)
         });
         SHOWS.store(self.slots.are_used(), Relaxed);
+        Some(count)
     }
 
-    fn give_back(&mut self, descriptor: i32, offset: u64, bytes: u64) {
-        let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: the arena's own descriptor; nothing maps the range.
-        unsafe { libc::fallocate(descriptor, how, offset as i64, bytes as i64) };
+    fn give_back(&mut self, arena: &Arena, offset: u64, bytes: u64) {
+        arena.punch(offset, bytes as usize);
         self.space.give_back(offset, bytes);
     }
 }
@@ -413,34 +419,25 @@ fn note_price(words: &Words, all: u64, ticks: u64, bytes: usize) {
 ///
 /// # Safety
 /// The range is private anonymous memory that nobody writes meanwhile; the arena's range is in no other use.
-unsafe fn move_chunk(start: usize, bytes: usize, descriptor: i32, offset: u64) -> bool {
-    const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
+unsafe fn move_chunk(arena: &Arena, start: usize, bytes: usize, offset: u64) -> bool {
     let place = start as *mut c_void;
     // Chunk by chunk: the memory that one needs is free again before the next one needs it.
-    // SAFETY: the arena's own descriptor, a range inside the file that nothing uses.
-    if unsafe { libc::fallocate(descriptor, 0, offset as i64, bytes as i64) } != 0 {
-        return false;
-    }
-    // SAFETY: new memory over an unused range of the arena.
-    let Some(window) =
-        (unsafe { arena::map(core::ptr::null_mut(), bytes, BOTH, 0, descriptor, offset) })
-    else {
+    let Some(window) = arena.open(offset, bytes) else {
         return false;
     };
-    // SAFETY: both are live for `bytes` bytes and apart. The mapping replaces pages whose content it has (the caller's
+    // SAFETY: both are live for `bytes` bytes and apart. The window replaces pages whose content it has (the caller's
     // promise that nobody writes), in one step: the kernel holds the address space while it exchanges them.
     let moved = unsafe {
-        core::ptr::copy_nonoverlapping(place.cast::<u8>(), window.cast::<u8>(), bytes);
-        let flags = libc::MAP_FIXED | libc::MAP_POPULATE;
-        arena::map(place, bytes, BOTH, flags, descriptor, offset).is_some()
+        core::ptr::copy_nonoverlapping(place.cast::<u8>(), window.start, bytes);
+        super::discard::exchange(window.start.cast(), bytes, place)
     };
-    if !moved {
-        // Before Linux 6.12 a failing MAP_FIXED may already have unmapped the range.
-        // SAFETY: `window` holds what belongs there.
-        unsafe { restore_if_lost(place, bytes, window) };
+    if moved {
+        window.keep();
+    } else {
+        // Before Linux 6.12 a failing mremap(2) may already have unmapped the range.
+        // SAFETY: the window holds what belongs there.
+        unsafe { restore_if_lost(place, bytes, window.start.cast()) };
     }
-    // SAFETY: the window is this function's own.
-    unsafe { libc::munmap(window, bytes) };
     moved
 }
 

@@ -3,6 +3,7 @@
 use super::PAGE;
 use super::arena::Wish;
 use super::peer::Peer;
+use super::peers;
 use super::reading::{self, Kernel, Read, View};
 use super::sharing::Sharing;
 use crate::clock;
@@ -11,6 +12,7 @@ use copytune_core::repayment::{Account, Buffer, CREDIT, KernelCopy, SHARE, Urgen
 use copytune_core::routines::CopyFn;
 use core::sync::atomic::Ordering::Acquire;
 use libc::pid_t;
+use std::sync::Arc;
 
 /// Shorter messages are not read directly: hardly a whole page lies in them.
 pub const LEAST: usize = 2 * PAGE;
@@ -39,7 +41,7 @@ pub struct Reader {
 struct Known {
     process: pid_t,
     reads: u32,
-    peer: Option<Peer>,
+    peer: Option<Arc<Peer>>,
     sharing: Sharing,
     mechanism: Mechanism,
 }
@@ -214,7 +216,7 @@ impl Reader {
         known.reads = known.reads.saturating_add(1);
         if known.peer.is_none() {
             if known.reads == FEW {
-                match Peer::open(read.process, kernel) {
+                match peers::get(read.process, kernel) {
                     Ok(peer) => known.peer = Some(peer),
                     Err(reason) => super::explain(reason),
                 }

@@ -207,9 +207,10 @@ unsafe fn copy(
         if count == 0 {
             first = start;
         }
-        let bytes = mapping.end.min(end) - start;
+        let place = mapping.place(start);
+        let bytes = Peer::together(place, mapping.end.min(end) - start);
         *pieces.get_mut(count)? = Piece {
-            from: peer.at(mapping.place(start), bytes)?,
+            from: peer.at(place, bytes)?,
             at: start - read.source,
             bytes,
         };

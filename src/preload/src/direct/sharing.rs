@@ -1,7 +1,7 @@
 //! The receiver's part of a shared copy: it offers the sender chunks of a long message, copies others itself meanwhile, and
 //! waits for those that the sender has claimed. Whether an offer pays is tried out (see `copytune_core::sharing`).
 
-use super::arena;
+use super::handover;
 use super::mappings::Mappings;
 use super::offer::{CHUNKS, Claimed, Terms};
 use super::peer::Peer;
@@ -115,7 +115,7 @@ enum Shared {
 /// # Safety
 /// As [`Sharing::copy`].
 unsafe fn share(peer: &Peer, part: Part, routine: CopyFn) -> Shared {
-    let (cookie, cookie_address) = arena::cookie();
+    let (cookie, cookie_address) = handover::cookie();
     let terms = Terms {
         process: u64::from(std::process::id()),
         cookie,

@@ -105,13 +105,8 @@ impl Slots {
         let Some(number) = self.messages.iter().position(is_free) else {
             return self.idlest(arena, sends);
         };
-        if number >= self.used {
-            let descriptor = arena.descriptor()?;
-            let (at, length) = (offset(number) as i64, STRIDE as i64);
-            // SAFETY: the arena's own descriptor, a range inside it. Afterwards nobody can fault there.
-            if unsafe { libc::fallocate(descriptor, 0, at, length) } != 0 {
-                return None;
-            }
+        if number >= self.used && !arena.reserve(offset(number), STRIDE) {
+            return None;
         }
         Some(number)
     }

@@ -1,0 +1,120 @@
+//! What the host has of address space, descriptors and mappings is its own: how much of it direct copies may take. Beyond that the
+//! kernel copies as before.
+
+use super::PAGE;
+use super::mappings::Mappings;
+use core::ffi::c_int;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+use std::fs;
+
+/// One part in so many: of the address space that a limited process has left, of its descriptors, and of its mappings.
+const SPACE: u64 = 8;
+const DESCRIPTORS: u64 = 8;
+const PARTS: u64 = 16;
+/// A process that has so many of its mappings gets no more of them from this library: the same for all of them.
+const MAPPINGS: u64 = 2;
+/// Programs that call select(2) have use for the numbers below (FD_SETSIZE).
+const FIRST_NUMBER: u64 = 1024;
+/// vm.max_map_count, where that cannot be read.
+const USUAL_MAPPINGS: u64 = 65530;
+
+/// Bytes of address space, descriptors, and readable parts of peers' arenas, that are taken.
+static SPACE_TAKEN: AtomicU64 = AtomicU64::new(0);
+static DESCRIPTORS_TAKEN: AtomicU64 = AtomicU64::new(0);
+static PARTS_TAKEN: AtomicU64 = AtomicU64::new(0);
+
+fn limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: getrlimit(2) into a live structure.
+    let failed = unsafe { libc::getrlimit(resource, &raw mut limit) };
+    (failed == 0).then_some(limit.rlim_cur)
+}
+
+/// Bytes of address space that direct copies may take in this process, beside what they have; `u64::MAX` where there is no limit.
+pub fn space() -> u64 {
+    let limit = limit(libc::RLIMIT_AS).unwrap_or(0);
+    if limit == libc::RLIM_INFINITY {
+        return u64::MAX;
+    }
+    let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let used = text.split(' ').next().and_then(|word| word.parse().ok());
+    let used = used.map_or(limit, |pages: u64| pages * PAGE as u64);
+    let taken = SPACE_TAKEN.load(Relaxed);
+    let all = limit.saturating_sub(used).saturating_add(taken);
+    (all / SPACE).saturating_sub(taken)
+}
+
+/// So many bytes of address space are taken for longer.
+pub fn take_space(bytes: usize) {
+    SPACE_TAKEN.fetch_add(bytes as u64, Relaxed);
+}
+
+/// They are so no longer.
+pub fn give_space_back(bytes: usize) {
+    SPACE_TAKEN.fetch_sub(bytes as u64, Relaxed);
+}
+
+/// Room for a descriptor that stays open, until it is dropped.
+#[derive(Debug)]
+pub struct Place(());
+
+impl Place {
+    /// One more, if there may be.
+    pub fn take() -> Option<Self> {
+        let place = Self(());
+        let taken = DESCRIPTORS_TAKEN.fetch_add(1, Relaxed);
+        (taken < limit(libc::RLIMIT_NOFILE)? / DESCRIPTORS).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        DESCRIPTORS_TAKEN.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The same descriptor under a high number, if there is one.
+pub fn lift(descriptor: c_int) -> c_int {
+    let most = limit(libc::RLIMIT_NOFILE).unwrap_or(0);
+    let first = (most / 2).min(FIRST_NUMBER) as c_int;
+    // SAFETY: fcntl(2) and close(2) of a descriptor that is the caller's.
+    unsafe {
+        match libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, first) {
+            high @ 0.. => {
+                libc::close(descriptor);
+                high
+            }
+            _ => descriptor,
+        }
+    }
+}
+
+/// Whether this process, which has `count` mappings, may have so many more.
+pub fn may_map(count: u64, more: u64) -> bool {
+    count + more <= most_mappings() / MAPPINGS
+}
+
+fn most_mappings() -> u64 {
+    let text = fs::read_to_string("/proc/sys/vm/max_map_count");
+    let most = text.ok().and_then(|text| text.trim().parse().ok());
+    most.unwrap_or(USUAL_MAPPINGS)
+}
+
+/// Whether one more part of a peer's arena may become readable, which makes at most two mappings more. Not given back: peers are few,
+/// and stay.
+pub fn take_part() -> bool {
+    /// They are counted so often: that takes 0.3 µs a mapping.
+    const OFTEN: u64 = 64;
+    let taken = PARTS_TAKEN.fetch_add(1, Relaxed);
+    if taken >= most_mappings() / PARTS {
+        return false;
+    }
+    let mut count = 0;
+    !taken.is_multiple_of(OFTEN)
+        || Mappings::of(0).is_some_and(|own| own.each(0, usize::MAX, |_| count += 1))
+            && may_map(count, 2 * OFTEN)
+}

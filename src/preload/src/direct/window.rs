@@ -1,0 +1,211 @@
+//! Maps parts of an arena without a descriptor: what the number of one means, the program may change at any moment, and who
+//! may look at a process could open the file through it.
+//!
+//! mremap(2) with an old size of 0 makes one more mapping of what a shared one shows, from its first page on and as far as is
+//! asked for. So one page that stays mapped, and that nothing can read, is the key to all of the file.
+
+use super::{PAGE, limits};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Huge pages lie at multiples of so many bytes, in memory as in the file.
+const HUGE: usize = 2 << 20;
+
+/// The file's first page, mapped for the sake of what [`Key::window`] makes of it.
+#[derive(Debug)]
+pub struct Key(AtomicPtr<c_void>);
+
+impl Key {
+    /// The key to what is open there.
+    pub fn of(descriptor: c_int) -> Option<Self> {
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+        // SAFETY: new memory, which nothing can read; what is made of it must not be locked where all later memory is.
+        unsafe {
+            let place = libc::mmap(
+                core::ptr::null_mut(),
+                PAGE,
+                libc::PROT_NONE,
+                flags,
+                descriptor,
+                0,
+            );
+            if place == libc::MAP_FAILED {
+                return None;
+            }
+            libc::munlock(place, PAGE);
+            Some(Self(AtomicPtr::new(place)))
+        }
+    }
+
+    /// madvise(2) itself, for all windows that are made from now on.
+    pub fn advise(&self, advice: c_int) -> Option<()> {
+        // SAFETY: this value's own page, if it has one still.
+        unsafe { advise(self.0.load(Relaxed).cast(), PAGE, advice).ok() }
+    }
+
+    /// New memory that shows those bytes of the file, and that nothing can read yet.
+    pub fn window(&self, offset: u64, bytes: usize) -> Option<Window> {
+        let before = usize::try_from(offset).ok()?;
+        let all = before.checked_add(bytes)?;
+        if (all + HUGE) as u64 > limits::space() {
+            return None;
+        }
+        let mut mapped = self.map(all)?;
+        // The kernel puts it below what is mapped already: so much longer, it begins so much lower.
+        let excess = mapped as usize % HUGE;
+        if excess != 0 {
+            // SAFETY: just mapped, and nobody knows it.
+            unsafe { libc::munmap(mapped, all) };
+            mapped = self.map(all + excess)?;
+            // SAFETY: as above; what lies behind is no part of the window.
+            unsafe { libc::munmap(mapped.byte_add(all), excess) };
+        }
+        // SAFETY: as above, for what lies before it.
+        unsafe {
+            if before > 0 {
+                libc::munmap(mapped, before);
+            }
+            Some(Window {
+                start: mapped.byte_add(before).cast(),
+                bytes,
+            })
+        }
+    }
+
+    /// Unmaps it: no window can be had any more. While nobody asks for one.
+    pub fn forget(&self) {
+        let place = self.0.swap(core::ptr::null_mut(), Relaxed);
+        if !place.is_null() {
+            // SAFETY: this value's own page.
+            unsafe { libc::munmap(place, PAGE) };
+        }
+    }
+
+    fn map(&self, bytes: usize) -> Option<*mut c_void> {
+        let key = self.0.load(Relaxed);
+        if key.is_null() {
+            return None;
+        }
+        // By number: what hooks of this function there are need not know of memory that nobody has seen yet.
+        // SAFETY: mremap(2), which leaves a shared mapping of old size 0 as it is and makes a new one.
+        let made = unsafe {
+            libc::syscall(
+                libc::SYS_mremap,
+                key,
+                0usize,
+                bytes,
+                libc::MREMAP_MAYMOVE,
+                0usize,
+            )
+        };
+        (made > 0).then_some(made as *mut c_void)
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+/// A part of the file, mapped until this value is dropped.
+#[derive(Debug)]
+pub struct Window {
+    /// Where it is mapped.
+    pub start: *mut u8,
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+impl Window {
+    /// Has it be read, or written, too: PROT_READ and PROT_WRITE as of mmap(2).
+    pub fn allow(&self, protection: c_int) -> bool {
+        // SAFETY: this value's own mapping.
+        unsafe { libc::mprotect(self.start.cast(), self.bytes, protection) == 0 }
+    }
+
+    /// madvise(2) itself for all of it; the error's number where it fails.
+    pub fn advise(&self, advice: c_int) -> Result<(), c_int> {
+        // SAFETY: this value's own mapping.
+        unsafe { advise(self.start, self.bytes, advice) }
+    }
+
+    /// It stays mapped, or has been moved.
+    pub fn keep(self) -> *mut u8 {
+        core::mem::ManuallyDrop::new(self).start
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // SAFETY: this value's own mapping.
+        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+    }
+}
+
+/// madvise(2) itself, without the hooks that there may be: they would take it for the program's.
+///
+/// # Safety
+/// As madvise(2).
+unsafe fn advise(start: *mut u8, bytes: usize, advice: c_int) -> Result<(), c_int> {
+    // SAFETY: as the caller promises; errno is the calling thread's own.
+    unsafe {
+        match libc::syscall(libc::SYS_madvise, start, bytes, advice) {
+            0 => Ok(()),
+            _ => Err(*libc::__errno_location()),
+        }
+    }
+}
+
+/// Makes the pages of a shared mapping that can be written, so that nothing faults there; false: there is no memory. Their content
+/// stays.
+///
+/// # Safety
+/// They are mapped, and the caller's.
+pub unsafe fn populate(start: *mut u8, bytes: usize) -> bool {
+    // SAFETY: as the caller promises.
+    match unsafe { advise(start, bytes, libc::MADV_POPULATE_WRITE) } {
+        Ok(()) => true,
+        // Before Linux 5.14.
+        // SAFETY: as above.
+        Err(libc::EINVAL) => unsafe { have_read(start, bytes) },
+        Err(_) => false,
+    }
+}
+
+/// Has the kernel read a byte of each page as if it were another process's memory: it makes those of a file that are not there, and
+/// lack of memory is an error then, and no signal.
+///
+/// # Safety
+/// They are mapped.
+unsafe fn have_read(start: *mut u8, bytes: usize) -> bool {
+    const AT_ONCE: usize = 64;
+    let mut read = [0u8; AT_ONCE];
+    let pages = bytes.div_ceil(PAGE);
+    (0..pages).step_by(AT_ONCE).all(|first| {
+        let count = AT_ONCE.min(pages - first);
+        let byte = |page: usize| libc::iovec {
+            iov_base: start.wrapping_add(page * PAGE).cast(),
+            iov_len: 1,
+        };
+        let remote: [libc::iovec; AT_ONCE] = core::array::from_fn(|next| byte(first + next));
+        let local = libc::iovec {
+            iov_base: read.as_mut_ptr().cast(),
+            iov_len: count,
+        };
+        // SAFETY: process_vm_readv(2) of this process, into a live array of at least `count` bytes.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_process_vm_readv,
+                libc::getpid(),
+                &raw const local,
+                1usize,
+                remote.as_ptr(),
+                count,
+                0usize,
+            )
+        };
+        done == count as i64
+    })
+}
