@@ -98,7 +98,15 @@ extern "C" fn enter_unusually(
     thread: &mut Thread,
 ) -> Entered {
     let mut after = After::Nothing;
-    if thread.frame == 0 || !is_nested(thread, arguments) {
+    let is_nested = thread.frame != 0 && is_nested(thread, arguments);
+    // SAFETY: this thread's own session, see `session_of`; no other reference is held to it.
+    if let Some(session) = unsafe { thread.session.as_mut() } {
+        match is_nested {
+            true => session.hide_before(slot),
+            false => session.hide(),
+        }
+    }
+    if !is_nested {
         if !life::is_on() || slot.is_life_cycle {
             return begin_or_end(slot, arguments, thread);
         }

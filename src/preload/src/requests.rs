@@ -69,10 +69,13 @@ impl Session {
     /// The persistent requests of a Start call begin, at the site `owner`.
     pub(super) fn before_start(&mut self, slot: &Slot, arguments: Arguments, owner: Owner) {
         self.requests(slot, arguments, |session, request, _| {
-            if let Some((span, bytes)) = session.ranges.sends(request)
-                && direct::is_asked()
-            {
-                direct::sending(span.start, span.end, bytes, false);
+            match session.ranges.sends(request) {
+                Some((span, bytes)) if direct::is_asked() => {
+                    direct::sending(span.start, span.end, bytes, false);
+                }
+                Some(_) => {}
+                // Another thread may have made it: it may send anything.
+                None => direct::hide_others(0, usize::MAX),
             }
             session.ranges.activate(request, owner)
         });

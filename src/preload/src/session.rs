@@ -37,8 +37,8 @@ pub struct Session {
     pub(super) present: Present,
     /// Whether UCX's copies were closed because nothing is to be learnt.
     dozed: bool,
-    /// Shows the ends of what the present call sends.
-    pub(super) shown: Option<&'static direct::Slot>,
+    /// Shows the ends of what the present call sends, which came by that symbol.
+    pub(super) shown: Option<(&'static direct::Slot, &'static Slot)>,
     /// Whether a living thread has it.
     pub owned: AtomicBool,
     /// Whether the owner thread is inside `enter` or `leave`.

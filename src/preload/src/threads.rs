@@ -29,12 +29,14 @@ pub fn prepare() {
 /// A thread ends.
 unsafe extern "C" fn give_back(session: *mut c_void) {
     let thread = tls::thread();
-    // SAFETY: the thread's own words, still there while its destructors run; the session is never freed.
+    // SAFETY: the thread's own words, still there while its destructors run; its own session, which is never freed, and to which
+    // there is no other reference.
     unsafe {
         (*thread).session = core::ptr::null_mut();
-        (*session.cast::<Session>())
-            .owned
-            .store(false, Ordering::Release);
+        let session = &mut *session.cast::<Session>();
+        // It may have left a send by longjmp, or end inside one.
+        session.hide();
+        session.owned.store(false, Ordering::Release);
     }
 }
 

@@ -35,7 +35,9 @@ mod slots;
 mod space;
 mod wanted;
 
-pub use promotion::{ASKED, HEARD, has_requests, hear, is_asked, sending, shows};
+pub use promotion::{
+    ASKED, HEARD, has_requests, hear, hide, hide_others, is_asked, sending, shows,
+};
 pub use reader::{LEAST, Outcome, Reader};
 pub use reading::{Kernel, Read};
 pub use slot::Slot;

@@ -42,6 +42,9 @@ static SHOWS: AtomicBool = AtomicBool::new(false);
 static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
 
+/// Threads that show something: without any, no send need look for what another one has left to be seen.
+static SHOWING: AtomicUsize = AtomicUsize::new(0);
+
 static OWNER: Mutex<Owner> = Mutex::new(Owner {
     wanted: Wanted::new(),
     promoted: Vec::new(),
@@ -145,6 +148,35 @@ pub fn shows() -> bool {
     SHOWS.load(Relaxed)
 }
 
+/// The calling thread no longer sends what the slot shows, which [`sending`] has answered.
+#[inline]
+pub fn hide(slot: &Slot) {
+    slot.hide();
+    SHOWING.fetch_sub(1, Relaxed);
+}
+
+/// A message in `[start, end)` begins: what is shown of it belongs to other ones, of threads that send the same memory, or have left
+/// their call by longjmp or an exception. No reader may take it for this one's.
+#[inline]
+pub fn hide_others(start: usize, end: usize) {
+    if SHOWING.load(Relaxed) != 0 {
+        hide_others_now(start, end);
+    }
+}
+
+#[cold]
+fn hide_others_now(start: usize, end: usize) {
+    let Some(arena) = arena::own() else {
+        return;
+    };
+    let used = arena.words().slots.load(Relaxed) as usize;
+    for slot in (0..used).map_while(|number| arena.slot(number)) {
+        if slot.shows_some_of(start, end) {
+            slot.hide();
+        }
+    }
+}
+
 /// A send of `bytes` bytes in `[start, end)` begins: until it ends, the program leaves them alone (MPI 4.0, 3.4 and 3.7.2).
 /// `blocking`: it ends when the call returns. Then a slot may show the message, which is to be hidden at the return.
 pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Slot> {
@@ -152,6 +184,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
         return None;
     }
     let arena = arena::own()?;
+    hide_others(start, end);
     // Another thread that is at it will do.
     let mut owner = OWNER.try_lock().ok()?;
     let message = Message {
@@ -172,7 +205,9 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
         return None;
     }
     // SAFETY: the program sends it.
-    unsafe { owner.slots.show(arena, start, end - start, sends) }
+    let shown = unsafe { owner.slots.show(arena, start, end - start, sends) };
+    SHOWING.fetch_add(usize::from(shown.is_some()), Relaxed);
+    shown
 }
 
 impl Owner {
