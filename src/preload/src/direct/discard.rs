@@ -26,6 +26,16 @@ pub fn find_next() {
     NEXT_MREMAP.store(resolve::search(c"mremap").cast_mut(), Ordering::Release);
 }
 
+/// What [`find_next`] has found.
+pub fn next_madvise() -> *const u8 {
+    NEXT_MADVISE.load(Ordering::Acquire)
+}
+
+/// See [`next_madvise`].
+pub fn next_mremap() -> *const u8 {
+    NEXT_MREMAP.load(Ordering::Acquire)
+}
+
 /// The next madvise(2): the libraries' own hooks see it.
 ///
 /// # Safety

@@ -2,6 +2,7 @@
 //! program no longer maps.
 
 use super::arena::{self, Arena, FIRST, Words};
+use super::bindings::Bindings;
 use super::mappings::Mappings;
 use super::room::Room;
 use super::slot::Slot;
@@ -52,6 +53,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     hand: 0,
     held_by_device: false,
     slots: Slots::new(),
+    bindings: Bindings::new(),
 });
 
 struct Owner {
@@ -63,6 +65,7 @@ struct Owner {
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
     slots: Slots,
+    bindings: Bindings,
 }
 
 /// A promoted range.
@@ -216,7 +219,7 @@ impl Owner {
         let (asked, some_are_lost) = self.wanted.collect(arena.words(), SEEN.load(Relaxed));
         SEEN.store(asked, Relaxed);
         if sends.is_multiple_of(SPARSE) && !self.promoted.is_empty() {
-            super::bindings::set();
+            self.bindings.set();
             self.look_at_one(arena);
         }
         let mut met = self.wanted.met_by(message);
@@ -253,7 +256,10 @@ impl Owner {
             return;
         }
         // Work that comes once in a process is no part of the price.
-        super::bindings::set();
+        if !self.bindings.set() {
+            super::explain("calls of madvise and mremap cannot be followed");
+            return;
+        }
         let began = clock::now();
         // A device may have been opened since the last time: looking costs little beside a promotion.
         if let Err(reason) = plain::no_device_is_open() {
