@@ -133,15 +133,16 @@ fn take(thread: &mut Thread, arguments: Arguments) {
 /// kind that is not known, or switched off.
 #[cold]
 fn begin_or_end(slot: &'static Slot, arguments: Arguments, thread: &mut Thread) -> Entered {
-    let after = if !life::is_live() {
+    let is_live = life::is_live();
+    match slot.call().role {
+        Role::Finalize => life::finalising(),
+        Role::Abort if is_live => life::aborting(),
+        _ => {}
+    }
+    let after = if !is_live {
         After::Nothing
     } else {
         take(thread, arguments);
-        match slot.call().role {
-            Role::Finalize => life::finalising(),
-            Role::Abort => life::aborting(),
-            _ => {}
-        }
         match slot.is_life_cycle {
             true => After::Work,
             false => After::Reset,
@@ -217,7 +218,7 @@ fn hear(thread: &mut Thread, read: Option<usize>, remaining: usize) {
     // SAFETY: this thread's own session, to which no other reference is held: the hooks are not running, or the next
     // implementation runs.
     if let Some(session) = unsafe { thread.session.as_mut() }
-        && session.hear(read, remaining)
+        && life::guarded(|| session.hear(read, remaining)) == Some(true)
     {
         thread.rest = 0;
     }

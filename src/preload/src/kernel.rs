@@ -4,7 +4,7 @@
 use crate::direct::{self, Kernel, Outcome, Read};
 use crate::ranges::Owner;
 use crate::session::Session;
-use crate::{call, clock, copies, resolve, tls};
+use crate::{call, clock, copies, life, resolve, tls};
 use copytune_core::engine::Node;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -40,7 +40,8 @@ pub unsafe extern "C" fn process_vm_readv(
                 bytes: to.iov_len,
             };
             // SAFETY: the caller answers for the target as it does to the system call.
-            if let Some(done) = unsafe { read_once(&read, next) } {
+            let done = life::guarded(|| unsafe { read_once(&read, next) });
+            if let Some(done) = done.flatten() {
                 return done;
             }
         }
@@ -140,7 +141,7 @@ unsafe fn read_once(read: &Read, next: Kernel) -> Option<ssize_t> {
         });
         let known = routine.is_some();
         if bytes == read.bytes && !offered && (known || direct::explores()) {
-            crate::life::guarded(|| session.reader.read_by_kernel(read, next, ticks, known));
+            life::guarded(|| session.reader.read_by_kernel(read, next, ticks, known));
         }
     }
     // SAFETY: as above.

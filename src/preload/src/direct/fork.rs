@@ -6,6 +6,7 @@
 use super::arena::{self, Arena, FIRST, Words};
 use super::mappings::{self, Mapping};
 use super::promotion;
+use crate::cancellation::held_back;
 use crate::{clock, tls};
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
@@ -72,6 +73,10 @@ pub fn around(call: impl FnOnce() -> c_long) -> c_long {
 }
 
 extern "C" fn before() {
+    held_back(begin);
+}
+
+fn begin() {
     let own = tls::thread() as usize;
     let holds = HOLDER.load(Ordering::Relaxed) != own;
     while holds && (HOLDER.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed)).is_err()
@@ -110,6 +115,10 @@ fn close(descriptor: c_int) {
 }
 
 extern "C" fn parent() {
+    held_back(end);
+}
+
+fn end() {
     // SAFETY: errno is the calling thread's own; fork's result must be seen with fork's error.
     let errno = unsafe { *libc::__errno_location() };
     let depth = DEPTH.load(Ordering::Relaxed).saturating_sub(1);
@@ -172,6 +181,10 @@ fn is_closed(near: c_int) -> bool {
 }
 
 extern "C" fn child() {
+    held_back(begin_child);
+}
+
+fn begin_child() {
     super::stop_in_child();
     if promotion::may_hold(0, usize::MAX)
         && let Some(arena) = arena::own()

@@ -10,6 +10,7 @@ use super::slots::Slots;
 use super::space::Space;
 use super::wanted::{Message, Wanted};
 use super::{PAGE, is_on, plain};
+use crate::cancellation::held_back;
 use crate::clock;
 use crate::log::{self, Level};
 use core::ffi::c_void;
@@ -201,7 +202,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
         || WAITING.load(Relaxed)
         || sends.is_multiple_of(SPARSE)
     {
-        owner.serve(arena, message, sends);
+        held_back(|| owner.serve(arena, message, sends));
         look_out();
     }
     if !(message.can_be_shown() && shows()) {

@@ -5,6 +5,7 @@ use super::arena::Wish;
 use super::peer::Peer;
 use super::reading::{self, Kernel, Read, View};
 use super::sharing::Sharing;
+use crate::cancellation::held_back;
 use crate::clock;
 use copytune_core::repayment::{Account, Buffer, CREDIT, Hurry, KernelCopy};
 use copytune_core::routines::CopyFn;
@@ -167,7 +168,7 @@ impl Reader {
         known.reads = known.reads.saturating_add(1);
         if known.peer.is_none() {
             if known.reads == FEW {
-                match Peer::open(read.process, kernel) {
+                match held_back(|| Peer::open(read.process, kernel)) {
                     Ok(peer) => known.peer = Some(peer),
                     Err(reason) => super::explain(reason),
                 }
