@@ -236,6 +236,14 @@ fn who_has_ended_is_not_believed() {
     wait(child);
     assert_eq!(sender.number(), Some(2));
     assert_eq!(sender.place(2), Place::Unknown);
+    let mut target = vec![0u8; BYTES];
+    // SAFETY: a slot of the sender's, room for the message.
+    let read = unsafe {
+        sender
+            .slot
+            .read(target.as_mut_ptr(), sender.start, BYTES, sender.lives)
+    };
+    assert!(!read, "nor are the ends believed");
 }
 
 #[test]
@@ -245,7 +253,11 @@ fn ends_are_read_whole_or_not_at_all() {
     let mut read = |start: usize, bytes: usize| {
         target.fill(0x5a);
         // SAFETY: a slot of the sender's, room for the message.
-        let is_shown = unsafe { sender.slot.read(target.as_mut_ptr(), start, bytes) };
+        let is_shown = unsafe {
+            sender
+                .slot
+                .read(target.as_mut_ptr(), start, bytes, sender.lives)
+        };
         let ends = [0, HEAD - 1, HEAD + WHOLE, BYTES - 1]
             .map(|place| target[place].wrapping_sub(place as u8));
         assert!(target[HEAD..HEAD + WHOLE].iter().all(|byte| *byte == 0x5a));
@@ -286,7 +298,11 @@ fn ends_that_change_meanwhile_are_not_believed() {
         copies::MEANWHILE.set(Some(Box::new(move || meanwhile(sender))));
         let mut target = vec![0u8; BYTES];
         // SAFETY: a slot of the sender's, room for the message.
-        let is_shown = unsafe { sender.slot.read(target.as_mut_ptr(), sender.start, BYTES) };
+        let is_shown = unsafe {
+            sender
+                .slot
+                .read(target.as_mut_ptr(), sender.start, BYTES, sender.lives)
+        };
         assert_eq!(is_shown, is_believed);
     }
 }

@@ -92,7 +92,9 @@ impl Race {
             // SAFETY: a slot of the sender's, room for the message.
             let read = unsafe {
                 let target = target.as_mut_ptr();
-                self.sender.slot.read(target, self.sender.start, BYTES)
+                self.sender
+                    .slot
+                    .read(target, self.sender.start, BYTES, self.sender.lives)
             };
             let first = target[0];
             let is_whole = [HEAD - 1, HEAD + WHOLE, BYTES - 1]

@@ -233,7 +233,7 @@ fn nothing_is_taken_for_another_message() {
     assert!(std::ptr::eq(shown, slot));
     let mut target = vec![0x5a; BYTES];
     // SAFETY: a slot of its own, room for the message.
-    let mut read = |start| unsafe { slot.read(target.as_mut_ptr(), start, BYTES) };
+    let mut read = |start| unsafe { slot.read(target.as_mut_ptr(), start, BYTES, &[]) };
     assert!(!read(before) && read(owner.message(MOST)));
     assert_eq!(target[0], 0);
 }

@@ -224,6 +224,41 @@ fn handles_of_a_library_with_two_abis() {
     }
 }
 
+/// A program closes its MPI library after MPI_Finalize, and loads it again elsewhere: no call goes to where it was.
+#[test]
+fn a_library_that_comes_again() {
+    let library = compile::plain_shared("libmpi_stand_in.c");
+    let program = compile::plain("stand_in_again.c");
+    let job = Job::alone(program).arg(&library).arg("0x44000000");
+    let bare = job.run();
+    bare.expect_success("the stand-in without the shim");
+    for switch in ["1", "0"] {
+        let dir = private_dir();
+        let tuned = job.clone().tuned(dir.path()).env("COPYTUNE", switch).run();
+        same(&bare, &tuned, &format!("with COPYTUNE={switch}"));
+    }
+}
+
+/// Of several sessions that are initialised at once, one starts copytune. (Open MPI 4 has none.)
+#[test]
+fn sessions_that_begin_at_once() {
+    let program = compile::program(Library::Mpich, "sessions_at_once.c");
+    let job = Job::ranks(Library::Mpich, 2, program);
+    let bare = job.run();
+    bare.expect_success("sessions without the shim");
+    for run in 0..4 {
+        let dir = private_dir();
+        let tuned = job.clone().tuned(dir.path()).run();
+        same(&bare, &tuned, &format!("run {run}"));
+        // It was on, on both ranks, and is told of at the end.
+        let told = tuned
+            .remarks()
+            .iter()
+            .any(|line| line.contains("on 2 ranks"));
+        assert!(told, "run {run}: {}", tuned.stderr);
+    }
+}
+
 /// A process that starts without a launcher.
 #[test]
 fn singleton() {

@@ -84,21 +84,22 @@ extern "C" fn enter_fully(
         && let Some(session) = NonNull::new(thread.session)
     {
         take(thread, arguments);
-        return match thread.rest {
-            0 => enter_followed(slot, arguments, thread, session),
-            _ => enter_resting(slot, arguments, session),
-        };
+        return enter_outermost(slot, arguments, thread, session);
     }
     enter_unusually(slot, arguments, thread)
 }
 
-/// An outermost call of a resting thread that is to be seen all the same.
-#[inline(never)]
-extern "C" fn enter_resting(
+/// An outermost call that is seen, in a rest or not.
+#[inline(always)]
+fn enter_outermost(
     slot: &'static Slot,
     arguments: Arguments,
+    thread: &mut Thread,
     mut session: NonNull<Session>,
 ) -> Entered {
+    if thread.rest == 0 || slot.is_life_cycle {
+        return enter_followed(slot, arguments, thread, session);
+    }
     // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
     let session = unsafe { session.as_mut() };
     let after = life::guarded(|| session.pass_resting(slot, arguments)).unwrap_or(After::Reset);
@@ -116,13 +117,21 @@ extern "C" fn enter_unusually(
     thread: &mut Thread,
 ) -> Entered {
     let mut after = After::Nothing;
-    if thread.frame == 0 || !is_nested(thread, arguments) {
+    let is_nested = thread.frame != 0 && is_nested(thread, arguments);
+    // SAFETY: this thread's own session, see `session_of`; no other reference is held to it.
+    if let Some(session) = unsafe { thread.session.as_mut() } {
+        match is_nested {
+            true => session.hide_before(slot),
+            false => session.hide(),
+        }
+    }
+    if !is_nested {
         if !life::is_on() || slot.is_life_cycle {
             return begin_or_end(slot, arguments, thread);
         }
         take(thread, arguments);
         if let Some(session) = session_of(thread) {
-            return enter_followed(slot, arguments, thread, session);
+            return enter_outermost(slot, arguments, thread, session);
         }
         after = After::Reset;
     }
@@ -143,15 +152,16 @@ fn take(thread: &mut Thread, arguments: Arguments) {
 /// kind that is not known, or switched off.
 #[cold]
 fn begin_or_end(slot: &'static Slot, arguments: Arguments, thread: &mut Thread) -> Entered {
-    let after = if !life::is_live() {
+    let is_live = life::is_live();
+    match slot.call().role {
+        Role::Finalize => life::finalising(),
+        Role::Abort if is_live => life::aborting(),
+        _ => {}
+    }
+    let after = if !is_live {
         After::Nothing
     } else {
         take(thread, arguments);
-        match slot.call().role {
-            Role::Finalize => life::finalising(),
-            Role::Abort => life::aborting(),
-            _ => {}
-        }
         match slot.is_life_cycle {
             true => After::Work,
             false => After::Reset,

@@ -10,8 +10,9 @@ use crate::{direct, life};
 use copytune_core::calls::{Blocks, Data, Role, Source};
 
 impl Session {
-    /// A collective begins: are buffers wanted?
+    /// A collective begins: are buffers wanted? What threads show of blocking sends is none of its messages.
     pub(super) fn offer_on_demand(&mut self, slot: &Slot, arguments: Arguments) {
+        direct::hide_others(0, usize::MAX);
         if direct::has_requests() {
             life::guarded(|| self.offer(slot, arguments));
         }

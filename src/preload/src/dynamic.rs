@@ -66,10 +66,19 @@ pub struct Binding<'a> {
     pub name: &'a CStr,
     /// Whether the module does without it where it is missing.
     pub is_weak: bool,
-    /// The place.
-    place: *const AtomicU64,
-    read_only: Range<usize>,
+    /// Where it is kept.
+    pub place: Place,
 }
+
+/// A place where a module keeps an address, valid while that is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    address: *const AtomicU64,
+    is_read_only: bool,
+}
+
+// SAFETY: a place that any thread may read and write, atomically; whoever does answers for its module being there.
+unsafe impl Send for Place {}
 
 impl Dynamic {
     /// The tables of a visited module; `None` where one of them is missing.
@@ -223,7 +232,8 @@ impl Dynamic {
     }
 
     fn kept(&self, kinds: &'static [u32]) -> impl Iterator<Item = Binding<'_>> {
-        let read_only = self.read_only.0..self.read_only.1;
+        // The loader protects whole pages: it rounds the end down.
+        let read_only = self.read_only.0..self.read_only.1 & !(PAGE - 1);
         self.relocations().filter_map(move |(relocation, symbol)| {
             let place = (self.base + relocation.r_offset as usize) as *const AtomicU64;
             let is_one = kinds.contains(&(relocation.r_info as u32));
@@ -232,8 +242,10 @@ impl Dynamic {
             (is_one && is_whole).then(|| Binding {
                 name: self.name(symbol),
                 is_weak: symbol.st_info >> 4 == STB_WEAK,
-                place,
-                read_only: read_only.clone(),
+                place: Place {
+                    address: place,
+                    is_read_only: read_only.contains(&(place as usize)),
+                },
             })
         })
     }
@@ -242,21 +254,42 @@ impl Dynamic {
 impl Binding<'_> {
     /// The address that is kept.
     pub fn target(&self) -> usize {
-        // SAFETY: a place for an address in the module's data, aligned by the linker, which other threads only read.
-        unsafe { (*self.place).load(Relaxed) as usize }
+        // SAFETY: its module is being visited, or this library.
+        unsafe { self.place.target() }
     }
 
-    /// Keeps another address there; where the kernel forbids it, nothing changes.
-    pub fn bind(&self, target: usize) {
+    /// Keeps another address there; false: the kernel forbids it, or another thread has written there, too.
+    pub fn bind(&self, target: usize) -> bool {
+        // SAFETY: as above.
+        unsafe { self.place.bind(target) }
+    }
+}
+
+impl Place {
+    /// The address that is kept.
+    ///
+    /// # Safety
+    /// The module is loaded.
+    pub unsafe fn target(self) -> usize {
+        // SAFETY: a place for an address in the module's data, aligned by the linker, which threads change at once.
+        unsafe { (*self.address).load(Relaxed) as usize }
+    }
+
+    /// Keeps another address there; false: the kernel forbids it, or another thread has written there, too.
+    ///
+    /// # Safety
+    /// The module is loaded.
+    pub unsafe fn bind(self, target: usize) -> bool {
         // SAFETY: as above, and writable when it is written; at once, since other threads may call through it.
-        let store = || unsafe { (*self.place).store(target as u64, Relaxed) };
-        let place = self.place as usize;
-        // The loader protects whole pages: it rounds the end down.
-        if (self.read_only.start..self.read_only.end & !(PAGE - 1)).contains(&place) {
-            unlocked(place..place + size_of::<u64>(), store);
+        let store = || unsafe { (*self.address).store(target as u64, Relaxed) };
+        let start = self.address as usize;
+        if self.is_read_only {
+            unlocked(start..start + size_of::<u64>(), store);
         } else {
             store();
         }
+        // SAFETY: as the caller promises.
+        unsafe { self.target() == target }
     }
 }
 

@@ -12,9 +12,11 @@
 //! | life, memory | start, end, state between runs |
 //! | news | what the engine has to say |
 //! | presence | which of the exported symbols others see |
-//! | library, modules, dynamic, resolve, tls, clock, log | the ground under the rest |
+//! | library, modules, dynamic, resolve, tls, clock, log, allocation, cancellation | the ground under the rest |
 
+mod allocation;
 mod call;
+mod cancellation;
 mod clock;
 mod collectives;
 mod copies;

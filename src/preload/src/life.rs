@@ -3,11 +3,12 @@
 //! In processes that never initialise MPI (launchers, shells, ssh, helpers) nothing happens at all: no variable is
 //! read, no file opened, no line written.
 
+use crate::cancellation::held_back;
 use crate::library::Library;
 use crate::log::{self, Level};
 use crate::session::Session;
 use crate::stubs::{self, Slot};
-use crate::{clock, copies, direct, memory, presence, resolve, threads, ucx};
+use crate::{allocation, clock, copies, direct, memory, presence, resolve, threads, ucx};
 use copytune_core::engine::{Config, Engine, Mode};
 use copytune_core::mechanism::MOST_CANDIDATES;
 use copytune_core::options::{self, Log, Options};
@@ -25,6 +26,8 @@ use std::sync::OnceLock;
 const DORMANT: u8 = 0;
 const ON: u8 = 1;
 const OFF: u8 = 2;
+/// One thread is at it; no other one begins, and none is followed yet.
+const STARTING: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(DORMANT);
 static THREADED: AtomicBool = AtomicBool::new(false);
@@ -100,32 +103,57 @@ pub fn guarded<T>(part: impl FnOnce() -> T) -> Option<T> {
 }
 
 fn switch_off() {
+    stand_aside();
+    ucx::close();
+}
+
+/// What of that needs neither memory nor anybody else's lock.
+fn stand_aside() {
     copies::set_threshold(usize::MAX);
     direct::stop();
     STATE.store(OFF, Ordering::SeqCst);
     look_around();
-    ucx::close();
+}
+
+/// The C library has refused memory: nothing is begun any more. UCX gets its copies back at the end.
+pub fn out_of_memory() {
+    if matches!(STATE.load(Ordering::Relaxed), ON | STARTING) {
+        stand_aside();
+        log::error(format_args!(
+            "off in this process, where memory is exhausted; the program goes on without it"
+        ));
+    }
 }
 
 /// After MPI_Init, MPI_Init_thread or MPI_Session_init.
 pub fn initialised(slot: &Slot) {
     OPEN.fetch_add(1, Ordering::Relaxed);
-    if STATE.load(Ordering::Relaxed) != DORMANT {
+    let session_only = slot.call().name == "MPI_Session_init";
+    if STATE.load(Ordering::Relaxed) != DORMANT || (!session_only && !world_exists()) {
+        // Or it failed, and returned.
         return;
     }
-    let session_only = slot.call().name == "MPI_Session_init";
-    if !session_only && !world_exists() {
-        // It failed, and returned.
+    let change = |from, to| {
+        STATE
+            .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok()
+    };
+    // Sessions may be initialised by several threads at once (MPI 4.0, 11.3).
+    if !change(DORMANT, STARTING) {
         return;
     }
     std::panic::set_hook(Box::new(|reason| {
         log::say(Level::Debug, format_args!("internal error: {reason}"));
     }));
-    if guarded(|| start(!session_only)) == Some(true) {
-        STATE.store(ON, Ordering::SeqCst);
+    let is_room = allocation::prepare() && allocation::is_room_for_state();
+    if !is_room {
+        out_of_memory();
+    }
+    let has_started = is_room && guarded(|| held_back(|| start(!session_only))) == Some(true);
+    if has_started && change(STARTING, ON) {
         look_around();
     } else {
-        STATE.store(OFF, Ordering::SeqCst);
+        stand_aside();
     }
 }
 
@@ -170,6 +198,9 @@ fn start(world: bool) -> bool {
         }
     }
     let clock_cost = clock::start();
+    if allocation::is_exhausted() {
+        return false;
+    }
     let memory = memory::Memory::load(&options, &library, place);
     THREADED.store(granted_multiple(), Ordering::Relaxed);
     threads::prepare();
@@ -288,10 +319,20 @@ pub fn new_engine() -> Option<(Engine, Library)> {
     Some((Engine::new(config, job.memory.knowledge()), job.library))
 }
 
+/// Whether MPI is initialised and not finalised, so that its library stays where it is.
+pub fn is_open() -> bool {
+    OPEN.load(Ordering::Relaxed) != 0
+}
+
 /// MPI_Finalize or MPI_Session_finalize is about to run.
 pub fn finalising() {
-    if OPEN.fetch_sub(1, Ordering::Relaxed) <= 1 {
-        end(true);
+    let close = |open: u32| open.checked_sub(1);
+    let before = OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, close);
+    if before.unwrap_or(0) <= 1 {
+        stubs::forget();
+        if is_live() {
+            end(true);
+        }
     }
 }
 
@@ -302,8 +343,9 @@ pub fn finalised() {
         && !is_live()
         && job.place.0 == 0
         && log::enabled(Level::Summary)
+        && allocation::is_room_for_state()
         && let Ok(lines) = catch_unwind(AssertUnwindSafe(|| {
-            [job.memory.summary_of_misfits(), job.memory.summary()]
+            held_back(|| [job.memory.summary_of_misfits(), job.memory.summary()])
         }))
     {
         for line in lines.iter().flatten() {
@@ -335,7 +377,7 @@ pub fn checkpoint(session: &Session) {
     if let Some(job) = JOB.get()
         && PROCESS.load(Ordering::Relaxed) == std::process::id()
     {
-        job.memory.checkpoint(graph_of(session));
+        held_back(|| job.memory.checkpoint(graph_of(session)));
     }
 }
 
@@ -358,28 +400,42 @@ pub fn misfit(calls: u64, misfits: u64) {
 
 /// Switches off and saves.
 fn end(finished: bool) {
-    switch_off();
     if PROCESS.load(Ordering::Relaxed) != std::process::id() {
+        // A forked child: another thread of its parent may have held any lock, and what is shared is the parent's.
+        copies::set_threshold(usize::MAX);
+        STATE.store(OFF, Ordering::SeqCst);
         return;
     }
+    switch_off();
     direct::tell();
+    if !allocation::is_room_for_state() {
+        log::say(
+            Level::Summary,
+            format_args!("memory is exhausted: this run is not saved"),
+        );
+        return;
+    }
     if let Some(job) = JOB.get() {
-        let saved = catch_unwind(AssertUnwindSafe(|| {
-            if job.options.mode == options::Mode::DryRun {
-                let mut threads = Vec::new();
-                threads::for_each(|session| threads.push(graph_of(session)));
-                job.memory.save_graphs(job.place.0, finished, threads);
-                return;
-            }
-            threads::count_unseen();
-            let mut record = job.memory.record(clock::rate(), finished, direct::reason());
-            threads::for_each(|session| record.add(&session.engine, &session.signatures));
-            job.memory.save(job.place.0, record);
-        }));
+        let saved = catch_unwind(AssertUnwindSafe(|| held_back(|| save(job, finished))));
         if saved.is_err() {
             log::error(format_args!(
                 "an internal error kept this run from being saved"
             ));
         }
     }
+}
+
+fn save(job: &Job, finished: bool) {
+    if job.options.mode == options::Mode::DryRun {
+        let mut threads = Vec::new();
+        threads::for_each(finished, |session| threads.push(graph_of(session)));
+        job.memory.save_graphs(job.place.0, finished, threads);
+        return;
+    }
+    threads::count_unseen();
+    let mut record = job.memory.record(clock::rate(), finished, direct::reason());
+    threads::for_each(finished, |session| {
+        record.add(&session.engine, &session.signatures)
+    });
+    job.memory.save(job.place.0, record);
 }

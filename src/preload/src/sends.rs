@@ -13,7 +13,7 @@ impl Session {
     #[inline(never)]
     pub(super) fn announce(
         &mut self,
-        slot: &Slot,
+        slot: &'static Slot,
         arguments: Arguments,
         message: Meaning,
     ) -> After {
@@ -30,7 +30,12 @@ impl Session {
 
     /// A call of a resting thread that is to be seen: it may send what peers want or read, make a persistent operation, or free
     /// a datatype. Nothing is learnt from it. Returns what is to follow.
-    pub fn pass_resting(&mut self, slot: &Slot, arguments: Arguments) -> After {
+    pub fn pass_resting(&mut self, slot: &'static Slot, arguments: Arguments) -> After {
+        self.while_busy(|session| session.see_resting(slot, arguments))
+            .unwrap_or(After::Reset)
+    }
+
+    fn see_resting(&mut self, slot: &'static Slot, arguments: Arguments) -> After {
         match slot.call().role {
             Role::Transfer {
                 send,
@@ -78,7 +83,7 @@ impl Session {
     /// Lets the buffer of a send be promoted, or its ends be shown: true if they are, until [`Session::hide`].
     pub(super) fn send_directly(
         &mut self,
-        slot: &Slot,
+        slot: &'static Slot,
         Spans { send, receive }: Spans,
         sent: u64,
     ) -> bool {
@@ -86,15 +91,25 @@ impl Session {
         // What is received into the same memory changes it before the call returns.
         let blocking = slot.is_blocking
             && (receive.is_empty() || receive.end <= send.start || send.end <= receive.start);
-        self.shown = direct::sending(send.start, send.end, sent, blocking);
+        self.shown = direct::sending(send.start, send.end, sent, blocking).map(|it| (it, slot));
         self.shown.is_some()
     }
 
-    /// The call that sent it returns: nobody may read what is shown any more.
+    /// The call that sent it returns, or was left: nobody may read what is shown any more.
     #[inline]
     pub fn hide(&mut self) {
-        if let Some(shown) = self.shown.take() {
-            shown.hide();
+        if let Some((shown, _)) = self.shown.take() {
+            direct::hide(shown);
+        }
+    }
+
+    /// A call seems to be made inside another one. The same function by another of its names, as Fortran's bindings call C's, sends
+    /// what is shown; before any other one, the send may have been left in a way that the stack does not tell.
+    pub fn hide_before(&mut self, inner: &'static Slot) {
+        if let Some((_, outer)) = self.shown
+            && (core::ptr::eq(inner, outer) || !core::ptr::eq(inner.call(), outer.call()))
+        {
+            self.hide();
         }
     }
 }

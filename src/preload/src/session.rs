@@ -37,11 +37,12 @@ pub struct Session {
     pub(super) present: Present,
     /// Whether UCX's copies were closed because nothing is to be learnt.
     dozed: bool,
-    /// Shows the ends of what the present call sends.
-    pub(super) shown: Option<&'static direct::Slot>,
+    /// Shows the ends of what the present call sends, which came by that symbol.
+    pub(super) shown: Option<(&'static direct::Slot, &'static Slot)>,
     /// Whether a living thread has it.
     pub owned: AtomicBool,
-    /// Whether the owner thread is inside `enter` or `leave`.
+    /// With MPI_THREAD_MULTIPLE, whether the owner thread is inside copytune, but for its hooks of copies and what follows a call,
+    /// which only count.
     pub busy: AtomicBool,
 }
 
@@ -126,12 +127,15 @@ impl Session {
     /// The same where other threads may look at the session.
     #[inline(never)]
     fn enter_shared(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
+        let follow = |session: &mut Self| session.follow(slot, arguments);
+        self.while_busy(follow)
+            .unwrap_or((core::ptr::null_mut(), After::Reset))
+    }
+
+    /// Runs `part`, if copytune is on, and has other threads know that the session is not to be looked at meanwhile.
+    pub(super) fn while_busy<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.busy.swap(true, Ordering::SeqCst);
-        if !life::is_on() {
-            self.busy.store(false, Ordering::Release);
-            return (core::ptr::null_mut(), After::Reset);
-        }
-        let result = self.follow(slot, arguments);
+        let result = life::is_on().then(|| part(self));
         self.busy.store(false, Ordering::Release);
         result
     }
@@ -140,6 +144,11 @@ impl Session {
     /// to be learnt UCX has its inline copies back, unless other threads still need them through memcpy.
     #[cold]
     pub fn rest(&mut self, after: After) -> usize {
+        self.while_busy(|session| session.begin_rest(after))
+            .unwrap_or(0)
+    }
+
+    fn begin_rest(&mut self, after: After) -> usize {
         let idle = after == After::Reset && self.ranges.is_idle();
         let rest = self.engine.take_rest(&mut Ticks, idle);
         if self.engine.is_calm() && ucx::is_open() && !life::is_threaded() {

@@ -1,5 +1,6 @@
 //! New call sites: what identifies them across runs, and their nodes.
 
+use crate::cancellation::held_back;
 use crate::life;
 use crate::modules::{self, Module};
 use crate::session::Session;
@@ -85,7 +86,7 @@ impl Session {
             return build.clone();
         }
         let build = match module.build_id.as_str() {
-            "" => state::build_identity(Path::new(&module.path)).unwrap_or_default(),
+            "" => held_back(|| state::build_identity(Path::new(&module.path))).unwrap_or_default(),
             id => id.to_string(),
         };
         self.builds.push((module.path.clone(), build.clone()));

@@ -3,7 +3,7 @@
 
 use crate::dynamic::Name;
 use crate::wrapper::*;
-use crate::{direct, resolve, tls};
+use crate::{direct, life, resolve, tls};
 use copytune_core::calls::{Binding, CALLS, Call, Completion, Data, Role};
 use core::arch::naked_asm;
 use core::ffi::CStr;
@@ -186,6 +186,10 @@ impl Slot {
     #[cold]
     fn find(&self) -> *const u8 {
         let found = resolve::next(self.name());
+        if !life::is_open() {
+            // The library may be closed, and come again elsewhere.
+            return found;
+        }
         self.next.store(found.cast_mut(), Ordering::Release);
         // Persistent operations begin at calls that know only their requests.
         let makes_persistent = matches!(
@@ -223,14 +227,26 @@ pub fn here() -> usize {
 /// the wrapper, and so do those that must be seen in any case.
 pub fn prepare() {
     for (resting, &stacked) in RESTING.iter().zip(&STACKED) {
-        let wrapper = WRAPPERS[usize::from(stacked)] as *mut u8;
         // What another thread has found meanwhile stays.
         let _ = resting.compare_exchange(
             core::ptr::null_mut(),
-            wrapper,
+            wrapper(stacked),
             Ordering::AcqRel,
             Ordering::Relaxed,
         );
+    }
+}
+
+/// The wrapper for calls that leave so many words on the stack.
+fn wrapper(stacked: u8) -> *mut u8 {
+    WRAPPERS[usize::from(stacked)] as *mut u8
+}
+
+/// MPI ends: its library may be closed, and come again elsewhere.
+pub fn forget() {
+    for (slot, (resting, &stacked)) in SLOTS.iter().zip(RESTING.iter().zip(&STACKED)) {
+        resting.store(wrapper(stacked), Ordering::Release);
+        slot.next.store(core::ptr::null_mut(), Ordering::Release);
     }
 }
 

@@ -29,12 +29,14 @@ pub fn prepare() {
 /// A thread ends.
 unsafe extern "C" fn give_back(session: *mut c_void) {
     let thread = tls::thread();
-    // SAFETY: the thread's own words, still there while its destructors run; the session is never freed.
+    // SAFETY: the thread's own words, still there while its destructors run; its own session, which is never freed, and to which
+    // there is no other reference.
     unsafe {
         (*thread).session = core::ptr::null_mut();
-        (*session.cast::<Session>())
-            .owned
-            .store(false, Ordering::Release);
+        let session = &mut *session.cast::<Session>();
+        // It may have left a send by longjmp, or end inside one.
+        session.hide();
+        session.owned.store(false, Ordering::Release);
     }
 }
 
@@ -109,11 +111,18 @@ pub fn count_unseen() {
 }
 
 /// Shows each session whose thread is not inside copytune to `visit`. Copytune must be off already, so that no
-/// thread enters any more.
-pub fn for_each(mut visit: impl FnMut(&Session)) {
+/// thread enters any more. `finished`: no other thread is inside MPI (MPI 4.0, 11.2.2); else, and where one thread at a time may
+/// call MPI, threads do not tell what they are doing, and only this thread's session is shown, and those that ended threads have left.
+pub fn for_each(finished: bool, mut visit: impl FnMut(&Session)) {
+    // SAFETY: this thread's own words.
+    let own = unsafe { (*tls::thread()).session };
     for session in all() {
-        // SAFETY: sessions are never freed; `busy` is atomic.
-        let busy = unsafe { &(*session).busy };
+        // SAFETY: sessions are never freed; `busy` and `owned` are atomic.
+        let (busy, owned) = unsafe { (&(*session).busy, &(*session).owned) };
+        let tells = finished || life::is_threaded() || session == own;
+        if !tells && owned.load(Ordering::Acquire) {
+            continue;
+        }
         for _ in 0..1_000_000 {
             if !busy.load(Ordering::SeqCst) {
                 break;
@@ -121,7 +130,7 @@ pub fn for_each(mut visit: impl FnMut(&Session)) {
             core::hint::spin_loop();
         }
         if !busy.load(Ordering::SeqCst) {
-            // SAFETY: its thread is not inside `enter` or `leave`, and cannot get there, because copytune is off.
+            // SAFETY: its thread is not inside copytune, and cannot get there, because copytune is off.
             visit(unsafe { &*session });
         }
     }

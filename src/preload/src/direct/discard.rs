@@ -5,6 +5,7 @@
 use super::arena::{self, FIRST};
 use super::mappings::{self, Mapping};
 use super::{PAGE, fork, promotion};
+use crate::cancellation::held_back;
 use crate::resolve;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -24,6 +25,16 @@ const MADV_DONTNEED_LOCKED: c_int = 24;
 pub fn find_next() {
     NEXT_MADVISE.store(resolve::search(c"madvise").cast_mut(), Ordering::Release);
     NEXT_MREMAP.store(resolve::search(c"mremap").cast_mut(), Ordering::Release);
+}
+
+/// What [`find_next`] has found.
+pub fn next_madvise() -> *const u8 {
+    NEXT_MADVISE.load(Ordering::Acquire)
+}
+
+/// See [`next_madvise`].
+pub fn next_mremap() -> *const u8 {
+    NEXT_MREMAP.load(Ordering::Acquire)
 }
 
 /// The next madvise(2): the libraries' own hooks see it.
@@ -81,19 +92,17 @@ pub unsafe fn exchange(new: *mut c_void, bytes: usize, old: *mut c_void) -> bool
 pub unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
     let start = address as usize;
     let end = start.saturating_add(bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes));
-    let done = if promotion::may_hold(start, end) && start.is_multiple_of(PAGE) {
-        match advice {
-            libc::MADV_DONTNEED | libc::MADV_FREE | MADV_DONTNEED_LOCKED | MADV_GUARD_INSTALL => {
-                // SAFETY: the caller discards these pages.
-                unsafe { discard(start, end) }
-            }
-            // Both depend on the memory being private.
-            libc::MADV_WIPEONFORK | libc::MADV_REMOVE => fork::make_private(start, end),
-            _ => true,
+    let prepare = || match advice {
+        libc::MADV_DONTNEED | libc::MADV_FREE | MADV_DONTNEED_LOCKED | MADV_GUARD_INSTALL => {
+            // SAFETY: the caller discards these pages.
+            unsafe { discard(start, end) }
         }
-    } else {
-        true
+        // Both depend on the memory being private.
+        libc::MADV_WIPEONFORK | libc::MADV_REMOVE => fork::make_private(start, end),
+        _ => true,
     };
+    let concerns = promotion::may_hold(start, end) && start.is_multiple_of(PAGE);
+    let done = !concerns || held_back(prepare);
     if !done {
         // Zeroes must not be counted on that are not there. It is one of the documented failures.
         // SAFETY: errno is the calling thread's own.
@@ -192,7 +201,8 @@ unsafe fn mremap_by(
     let start = old as usize;
     let end = start.saturating_add(bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes));
     let promoted = promotion::may_hold(start, end) && start.is_multiple_of(PAGE);
-    if promoted && !fork::make_private(start, end) && new_bytes > bytes {
+    let make_private = || fork::make_private(start, end);
+    if promoted && !held_back(make_private) && new_bytes > bytes {
         // What would be added is the arena's next pages. It is one of the documented failures.
         // SAFETY: errno is the calling thread's own.
         unsafe { *libc::__errno_location() = libc::ENOMEM };
@@ -225,8 +235,10 @@ unsafe fn grow(old: *mut c_void, bytes: usize, new_bytes: usize) -> *mut c_void 
     unsafe {
         let new = libc::mmap(core::ptr::null_mut(), new_bytes, BOTH, flags, -1, 0);
         if new != libc::MAP_FAILED {
-            core::ptr::copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), bytes);
-            libc::munmap(old, bytes);
+            // Whole pages move, whatever part of the last one is named.
+            let whole = bytes.next_multiple_of(PAGE);
+            core::ptr::copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), whole);
+            libc::munmap(old, whole);
         }
         new
     }

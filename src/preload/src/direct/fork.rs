@@ -7,6 +7,7 @@ use super::arena::{self, FIRST, Words};
 use super::handover;
 use super::mappings::{self, Mapping};
 use super::promotion;
+use crate::cancellation::held_back;
 use crate::{clock, tls};
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
@@ -90,6 +91,10 @@ pub fn around(call: impl FnOnce() -> c_long) -> c_long {
 }
 
 extern "C" fn before() {
+    held_back(begin);
+}
+
+fn begin() {
     let own = tls::thread() as usize;
     let holds = HOLDER.load(Ordering::Relaxed) != own;
     while holds && (HOLDER.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed)).is_err()
@@ -129,6 +134,10 @@ fn close(descriptor: c_int) {
 }
 
 extern "C" fn parent() {
+    held_back(end);
+}
+
+fn end() {
     // SAFETY: errno is the calling thread's own; fork's result must be seen with fork's error.
     let errno = unsafe { *libc::__errno_location() };
     let depth = DEPTH.load(Ordering::Relaxed).saturating_sub(1);
@@ -195,6 +204,10 @@ fn is_closed(near: c_int) -> bool {
 }
 
 extern "C" fn child() {
+    held_back(begin_child);
+}
+
+fn begin_child() {
     super::stop_in_child();
     for fork in &FORKS {
         // One that is free may be needed.

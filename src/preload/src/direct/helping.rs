@@ -124,6 +124,10 @@ fn look() {
 #[cold]
 #[inline(never)]
 extern "C" fn act() {
+    crate::life::guarded(act_now);
+}
+
+fn act_now() {
     // A forked child sees the words of its parent.
     if !is_on() {
         return;

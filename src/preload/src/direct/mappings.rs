@@ -143,9 +143,13 @@ impl Mappings {
             0 => write!(rest, "/proc/self/maps\0").ok()?,
             id => write!(rest, "/proc/{id}/maps\0").ok()?,
         }
+        // By number here and below: the C library's functions are cancellation points (pthreads(7)), also in a hook that stands for
+        // one that is none.
         // SAFETY: open(2) of a terminated path.
-        let descriptor =
-            unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
+        let descriptor = unsafe {
+            let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+            libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) as c_int
+        };
         (descriptor >= 0).then_some(Self {
             process,
             descriptor,
@@ -279,16 +283,19 @@ impl Mappings {
     fn scan(&self, address: usize, mut goes_on: impl FnMut(Mapping) -> bool) -> bool {
         const ROOM: usize = 8192;
         let mut text = [0u8; ROOM];
-        let (mut used, mut position) = (0, 0);
+        let (mut used, mut position) = (0, 0i64);
+        // Of a line that is longer than there is room for, its end is read, too.
+        let mut is_in_line = false;
         loop {
             let Some(room) = text.get_mut(used..) else {
                 return false;
             };
             // SAFETY: pread(2) into a live array, no more than its length.
             let count = unsafe {
-                libc::pread(
+                libc::syscall(
+                    libc::SYS_pread64,
                     self.descriptor,
-                    room.as_mut_ptr().cast(),
+                    room.as_mut_ptr(),
                     room.len(),
                     position,
                 )
@@ -307,13 +314,30 @@ impl Mappings {
                 .iter()
                 .position(|byte| *byte == b'\n')
             {
-                let Some(mapping) = parse(&text[line_start..line_start + length]) else {
+                let line = &text[line_start..line_start + length];
+                line_start += length + 1;
+                if core::mem::take(&mut is_in_line) {
+                    continue;
+                }
+                let Some(mapping) = parse(line) else {
                     return false;
                 };
                 if mapping.end > address && !goes_on(mapping) {
                     return true;
                 }
-                line_start += length + 1;
+            }
+            if line_start == 0 && used == ROOM {
+                // No line ends here. What counts is at its beginning; the rest is a path, in which line ends are escaped.
+                if !is_in_line {
+                    let Some(mapping) = parse(&text) else {
+                        return false;
+                    };
+                    if mapping.end > address && !goes_on(mapping) {
+                        return true;
+                    }
+                    is_in_line = true;
+                }
+                line_start = used;
             }
             text.copy_within(line_start..used, 0);
             used -= line_start;
@@ -324,7 +348,7 @@ impl Mappings {
 impl Drop for Mappings {
     fn drop(&mut self) {
         // SAFETY: close(2) of the descriptor that `of` opened.
-        unsafe { libc::close(self.descriptor) };
+        unsafe { libc::syscall(libc::SYS_close, self.descriptor) };
     }
 }
 

@@ -41,7 +41,7 @@ mod space;
 mod wanted;
 mod window;
 
-pub use promotion::{ASKED, HEARD, has_requests, is_asked, sending};
+pub use promotion::{ASKED, HEARD, has_requests, hide, hide_others, is_asked, sending};
 pub use reader::{Chooser, Outcome, Reader};
 pub use reading::{Kernel, Read};
 pub use slot::Slot;

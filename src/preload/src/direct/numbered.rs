@@ -17,6 +17,11 @@ pub fn find_next() {
     NEXT.store(resolve::search(c"syscall").cast_mut(), Ordering::Release);
 }
 
+/// What [`find_next`] has found.
+pub fn next() -> *const u8 {
+    NEXT.load(Ordering::Acquire)
+}
+
 /// In place of syscall(2). Its arguments are in rdi, rsi, rdx, rcx, r8, r9 and on the stack (x86-64 psABI, 3.2.3).
 ///
 /// # Safety

@@ -2,6 +2,7 @@
 //! program no longer maps.
 
 use super::arena::{self, Arena, FIRST, Words};
+use super::bindings::Bindings;
 use super::mappings::Mappings;
 use super::room::Room;
 use super::slot::Slot;
@@ -9,6 +10,7 @@ use super::slots::Slots;
 use super::space::Space;
 use super::wanted::{Message, Wanted};
 use super::{PAGE, fork, is_on, limits, plain};
+use crate::cancellation::held_back;
 use crate::clock;
 use crate::log::{self, Level};
 use core::ffi::c_void;
@@ -43,6 +45,9 @@ static SHOWS: AtomicBool = AtomicBool::new(false);
 static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
 
+/// Threads that show something: without any, no send need look for what another one has left to be seen.
+static SHOWING: AtomicUsize = AtomicUsize::new(0);
+
 static OWNER: Mutex<Owner> = Mutex::new(Owner {
     wanted: Wanted::new(),
     promoted: Vec::new(),
@@ -51,6 +56,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     held_by_device: false,
     slots: Slots::new(),
     unshown: 0,
+    bindings: Bindings::new(),
 });
 
 struct Owner {
@@ -64,6 +70,7 @@ struct Owner {
     slots: Slots,
     /// Sends in a row that no slot showed.
     unshown: u32,
+    bindings: Bindings,
 }
 
 /// A promoted range.
@@ -138,10 +145,40 @@ pub fn has_requests() -> bool {
     is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked))
 }
 
+/// The calling thread no longer sends what the slot shows, which [`sending`] has answered.
+#[inline]
+pub fn hide(slot: &Slot) {
+    slot.hide();
+    SHOWING.fetch_sub(1, Relaxed);
+}
+
+/// A message in `[start, end)` begins: what is shown of it belongs to other ones, of threads that send the same memory, or have left
+/// their call by longjmp or an exception. No reader may take it for this one's.
+#[inline]
+pub fn hide_others(start: usize, end: usize) {
+    if SHOWING.load(Relaxed) != 0 {
+        hide_others_now(start, end);
+    }
+}
+
+#[cold]
+fn hide_others_now(start: usize, end: usize) {
+    let Some(arena) = arena::own() else {
+        return;
+    };
+    let used = arena.words().slots.load(Relaxed) as usize;
+    for slot in (0..used).map_while(|number| arena.slot(number)) {
+        if slot.shows_some_of(start, end) {
+            slot.hide();
+        }
+    }
+}
+
 /// A send of `bytes` bytes in `[start, end)` begins: until it ends, the program leaves them alone (MPI 4.0, 3.4 and 3.7.2).
 /// `blocking`: it ends when the call returns. Then a slot may show the message, which is to be hidden at the return.
 pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Slot> {
     let arena = arena::own().filter(|_| is_on() && start < end)?;
+    hide_others(start, end);
     // Another thread that is at it will do.
     let mut owner = OWNER.try_lock().ok()?;
     let message = Message {
@@ -155,7 +192,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
         || WAITING.load(Relaxed)
         || sends.is_multiple_of(SPARSE)
     {
-        owner.serve(arena, message, sends);
+        held_back(|| owner.serve(arena, message, sends));
         look_out();
     }
     if !SHOWS.load(Relaxed) {
@@ -167,6 +204,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
         false => None,
     };
     owner.note_shown(shown.is_some());
+    SHOWING.fetch_add(usize::from(shown.is_some()), Relaxed);
     shown
 }
 
@@ -177,6 +215,8 @@ impl Owner {
         self.unshown = if is_shown { 0 } else { self.unshown + 1 };
         if self.unshown == UNSHOWN {
             self.unshown = 0;
+            // What a thread may have left standing, in sends that pass unseen from here on.
+            hide_others(0, usize::MAX);
             SHOWS.store(false, Relaxed);
             look_out();
         }
@@ -187,7 +227,7 @@ impl Owner {
         let (asked, some_are_lost) = self.wanted.collect(arena.words(), SEEN.load(Relaxed));
         SEEN.store(asked, Relaxed);
         if sends.is_multiple_of(SPARSE) && !self.promoted.is_empty() {
-            super::bindings::set();
+            self.bindings.set();
             self.look_at_one(arena);
         }
         let mut met = self.wanted.met_by(message);
@@ -225,7 +265,10 @@ impl Owner {
             return;
         }
         // Work that comes once in a process is no part of the price.
-        super::bindings::set();
+        if !self.bindings.set() {
+            super::explain("calls of madvise and mremap cannot be followed");
+            return;
+        }
         let began = clock::now();
         // A device may have been opened since the last time: looking costs little beside a promotion.
         if let Err(reason) = plain::no_device_is_open() {

@@ -6,6 +6,7 @@ use super::peer::Peer;
 use super::peers;
 use super::reading::{self, Kernel, Read, View};
 use super::sharing::Sharing;
+use crate::cancellation::held_back;
 use crate::clock;
 use copytune_core::mechanism::{Mechanism, Plan, Way};
 use copytune_core::repayment::{Account, Buffer, CREDIT, KernelCopy, SHARE, Urgency};
@@ -216,7 +217,7 @@ impl Reader {
         known.reads = known.reads.saturating_add(1);
         if known.peer.is_none() {
             if known.reads == FEW {
-                match peers::get(read.process, kernel) {
+                match held_back(|| peers::get(read.process, kernel)) {
                     Ok(peer) => known.peer = Some(peer),
                     Err(reason) => super::explain(reason),
                 }

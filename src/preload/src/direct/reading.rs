@@ -222,7 +222,7 @@ unsafe fn copy(
         return None;
     }
     // SAFETY: as the caller promises.
-    unsafe { copy_ends(slot_at(peer, view), read, (head, tail), kernel)? };
+    unsafe { copy_ends(peer, slot_at(peer, view), read, (head, tail), kernel)? };
     let mut shared = 0;
     for piece in pieces.iter().take(count) {
         let part = Part {
@@ -289,7 +289,7 @@ unsafe fn copy_shown(
                 view.late = 0;
                 let tail = read.bytes - bytes - head;
                 // SAFETY: as the caller promises.
-                unsafe { copy_ends(Some(slot), read, (head, tail), kernel)? };
+                unsafe { copy_ends(peer, Some(slot), read, (head, tail), kernel)? };
                 super::count(read.bytes, 0, true);
                 return Some(());
             }
@@ -310,6 +310,7 @@ unsafe fn copy_shown(
 /// As [`read`].
 #[inline]
 unsafe fn copy_ends(
+    peer: &Peer,
     slot: Option<&Slot>,
     read: &Read,
     (head, tail): (usize, usize),
@@ -317,7 +318,7 @@ unsafe fn copy_ends(
 ) -> Option<()> {
     let are_shown = |slot: &Slot| {
         // SAFETY: a slot of the peer's arena; the target has room for the message, as the caller promises.
-        unsafe { slot.read(read.target, read.source, read.bytes) }
+        unsafe { slot.read(read.target, read.source, read.bytes, &peer.words().lives) }
     };
     if head + tail == 0 || slot.is_some_and(are_shown) {
         return Some(());

@@ -28,13 +28,15 @@ pub struct Slot {
     /// where the first whole page lies, and all others behind it; 0: not so. One word: a thread that answers late, when another one
     /// has answered for a later number, must not leave its place with that number.
     answer: AtomicU64,
-    /// Which life (see `alive`) shows it.
+    /// Which life (see `alive`) shows it, or [`NO_LIFE`].
     life: AtomicU64,
 }
 
 /// Bits of an answer that tell the place: as many as an arena of 64 GiB has pages. A number that has no room beside them is
 /// never answered.
 const PLACE_BITS: u32 = 24;
+/// Shown by a thread that has no life.
+const NO_LIFE: u64 = u64::MAX;
 /// Seconds that a reader waits for an answer; to ask takes 0.3 µs.
 const PATIENCE: f64 = 1e-6;
 /// Bytes from slot to slot: the slot itself, then less than a page at each end of the message.
@@ -86,8 +88,9 @@ impl Slot {
             renew(room, start as *const u8, head);
             renew(room.add(head), (start + bytes - tail) as *const u8, tail);
         }
-        if let Some(life) = life {
-            self.life.store(life as u64, Relaxed);
+        let holder = life.map_or(NO_LIFE, |life| life as u64);
+        self.life.store(holder, Relaxed);
+        if life.is_some() {
             self.asking.store(number, Relaxed);
         }
         self.shown.store(number, Release);
@@ -103,6 +106,12 @@ impl Slot {
     /// Whether it shows its message.
     pub fn is_shown(&self) -> bool {
         self.shown.load(Relaxed) != 0
+    }
+
+    /// Whether it shows a message that has something of `[start, end)`.
+    pub fn shows_some_of(&self, start: usize, end: usize) -> bool {
+        let (first, bytes) = (self.start.load(Relaxed), self.bytes.load(Relaxed));
+        self.is_shown() && first < end as u64 && (start as u64) < first.saturating_add(bytes)
     }
 
     /// Whether that life shows it.
@@ -154,8 +163,7 @@ impl Slot {
         else {
             return Place::Late;
         };
-        // A process that is killed inside a send never hides what it shows. Its id may mean another process by now.
-        let is_alive = alive::holds(lives, self.life.load(Relaxed));
+        let is_alive = self.is_alive(lives);
         fence(Acquire);
         match place != 0 && is_alive && self.shown.load(Relaxed) == number {
             true => Place::At(place),
@@ -184,11 +192,19 @@ impl Slot {
         None
     }
 
+    /// Whether the thread that shows it lives, as far as can be known. One that is killed inside a send never hides what it
+    /// shows, and its process's id may mean another process by now.
+    #[inline]
+    fn is_alive(&self, lives: &[Life]) -> bool {
+        let life = self.life.load(Relaxed);
+        life == NO_LIFE || alive::holds(lives, life)
+    }
+
     /// Copies the ends of the message to where they belong in `target`, if they are shown all the while.
     ///
     /// # Safety
     /// The slot lies in a mapped arena; `target` has room for the message, of which [`Slot::is_of`] holds.
-    pub unsafe fn read(&self, target: *mut u8, start: usize, bytes: usize) -> bool {
+    pub unsafe fn read(&self, target: *mut u8, start: usize, bytes: usize, lives: &[Life]) -> bool {
         let (head, tail) = ends(start, bytes);
         let before = self.shown.load(Acquire);
         if before == 0 || !self.is_of(start, bytes) {
@@ -201,8 +217,9 @@ impl Slot {
             copy(target, room, head);
             copy(target.add(bytes - tail), room.add(head), tail);
         }
+        let is_alive = self.is_alive(lives);
         fence(Acquire);
-        self.shown.load(Relaxed) == before
+        is_alive && self.shown.load(Relaxed) == before
     }
 }
 
