@@ -264,9 +264,9 @@ static void reclaimed(void) {
                 if (gone[i] != check_byte(before, i)) _exit(9);
             _exit(7);
         }
-        fork_words->is_armed = 0;
         int ended = 0;
         CHECK(child > 0 && waitpid(child, &ended, 0) == child);
+        fork_words->is_armed = 0;
         CHECK(pthread_join(thread, NULL) == 0);
         CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 7);
         swap(other, LENGTH);

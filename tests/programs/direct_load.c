@@ -41,10 +41,10 @@ static uint64_t word_at(uint64_t stamp, size_t position) { return (position + 1)
 static void huge_buffer(void) {
     const size_t length = (size_t)1 << 30, words = length / sizeof(uint64_t);
     /* The buffers of both ranks, and what promotion asks for beside. */
-    int enough = number_in("/proc/meminfo", NULL, "MemAvailable:") > 5l << 20;
+    int enough = number_in("/proc/meminfo", NULL, "MemAvailable:") > 7l << 20;
     MPI_Bcast(&enough, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (!enough) {
-        if (check_rank == 0) fprintf(stderr, "skipped: less than 5 GiB of memory are free\n");
+        if (check_rank == 0) fprintf(stderr, "skipped: less than 7 GiB of memory are free\n");
         return;
     }
     unsigned char *room = malloc(length + PAGE);

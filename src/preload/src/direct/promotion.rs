@@ -318,10 +318,11 @@ impl Owner {
         LOW.fetch_min(area.start, Relaxed);
         HIGH.fetch_max(area.end, Relaxed);
         let room = Room::new();
+        let before: u64 = self.promoted.iter().map(|range| range.bytes).sum();
         let mut done = 0;
         while done < bytes {
             let length = CHUNK.min(bytes - done);
-            if !room.is_for(length) {
+            if !room.is_for(length, before + done as u64) {
                 break;
             }
             // SAFETY: whole pages inside a buffer that is being sent, private and anonymous (plain::areas), and

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 /// What is left alone: others need some, and the kernel counts in batches.
 const RESERVE: u64 = 4 << 20;
 
+/// There is room for so many children's copies of all that a process has promoted: where one rank forks, others may, too.
+const FORKS: u64 = 4;
+
 /// The limits that concern this process.
 #[derive(Debug)]
 pub struct Room {
@@ -51,9 +54,10 @@ impl Room {
         }
     }
 
-    /// Whether `bytes` bytes more may surely be taken.
-    pub fn is_for(&self, bytes: usize) -> bool {
-        let wanted = bytes as u64 + RESERVE;
+    /// Whether `bytes` bytes more may surely be taken and promoted, of a process that has promoted as many as that already: a forked
+    /// child needs a copy of them all at once.
+    pub fn is_for(&self, bytes: usize, promoted: u64) -> bool {
+        let wanted = (bytes as u64 + RESERVE).max((promoted + bytes as u64) * FORKS);
         let free = |group: &Group| group.free().is_none_or(|free| free >= wanted);
         self.groups.iter().all(free) && available().is_none_or(|free| free >= wanted)
     }
