@@ -82,7 +82,75 @@ fn superstep() {
     same_result_everywhere("superstep", variants);
 }
 
-/// One sentence from the program and a status of its own, without a hang.
+#[test]
+fn integer_sort() {
+    same_result_everywhere("is", &[&[]]);
+}
+
+#[test]
+fn fourier() {
+    same_result_everywhere(
+        "ft",
+        &[&["--exchange", "collective"], &["--exchange", "pairs"], &[]],
+    );
+}
+
+#[test]
+fn wavefront() {
+    same_result_everywhere("lu", &[&[], &["--planes", "3"], &[], &["--planes", "100"]]);
+}
+
+#[test]
+fn em3d() {
+    let variants: &[&[&str]] = &[
+        &["--parts", "8"],
+        &["--parts", "8", "--aggregate", "50"],
+        &["--parts", "8", "--aggregate", "1"],
+        &["--parts", "8"],
+    ];
+    same_result_everywhere("em3d", variants);
+}
+
+#[test]
+fn puzzle() {
+    let variants: &[&[&str]] = &[&["--aggregate", "1"], &[], &["--aggregate", "5"], &[]];
+    same_result_everywhere("puzzle", variants);
+}
+
+#[test]
+fn eigen() {
+    let variants: &[&[&str]] = &[
+        &["--strategy", "stealing"],
+        &["--strategy", "pushing", "--aggregate", "10"],
+        &["--strategy", "pushing"],
+        &["--strategy", "stealing", "--aggregate", "10"],
+    ];
+    same_result_everywhere("eigen", variants);
+}
+
+#[test]
+fn circuit() {
+    let variants: &[&[&str]] = &[
+        &["--aggregate", "1", "--null", "200"],
+        &["--aggregate", "100"],
+        &["--null", "5"],
+        &["--aggregate", "1000"],
+    ];
+    same_result_everywhere("circuit", variants);
+}
+
+#[test]
+fn pipe() {
+    let variants: &[&[&str]] = &[
+        &["--aggregate", "1"],
+        &["--capacity", "1000", "--pipelined"],
+        &["--capacity", "4"],
+        &["--aggregate", "100", "--flush"],
+    ];
+    same_result_everywhere("pipe", variants);
+}
+
+/// The sentence comes once, and a status that is not 0.
 fn refused(job: &Job, says: &str) {
     let outcome = job.run();
     assert!(!outcome.status.success(), "{says}");
@@ -93,9 +161,38 @@ fn refused(job: &Job, says: &str) {
 
 #[test]
 fn a_wrong_class_is_refused() {
-    for name in ["sor", "sort", "superstep"] {
+    for name in [
+        "sor",
+        "sort",
+        "superstep",
+        "is",
+        "ft",
+        "lu",
+        "em3d",
+        "puzzle",
+        "eigen",
+        "circuit",
+        "pipe",
+    ] {
         let program = nas_bench::program(Library::Mpich, name);
         let job = Job::ranks(Library::Mpich, 2, program).args(["--class", "Q"]);
         refused(&job, "--class cannot be Q; use S, W, A, B");
+    }
+}
+
+/// The 12 points a side cannot be cut for 5 ranks, nor the memory had for 2**28 keys within a gigabyte.
+#[test]
+fn what_does_not_fit_is_refused() {
+    for &library in BOTH {
+        let job = Job::ranks(library, 5, nas_bench::program(library, "lu")).args(["--class", "S"]);
+        refused(&job, "5 processes are too many for class S");
+
+        let program = nas_bench::program(library, "sort");
+        let command = format!(
+            "ulimit -v 1000000; exec {} --keys 268435456",
+            program.display()
+        );
+        let job = Job::ranks(library, 1, "/bin/sh").args(["-c", &command]);
+        refused(&job, "no memory for 1073741828 bytes");
     }
 }
