@@ -249,8 +249,10 @@ static void settle(const struct circuit *c, long layer, const int *before, int *
     }
 }
 
+typedef bool layer_visitor(struct circuit *c, long layer, const int *before, const int *now);
+
 /* Calls `visit` with each layer's outputs when the inputs have changed that often. */
-static bool for_settled(struct circuit *c, long changes, bool (*visit)(struct circuit *, long, const int *, const int *))
+static bool for_settled(struct circuit *c, long changes, layer_visitor *visit)
 {
     int *before = allocate((size_t)c->width * sizeof *before), *now = allocate((size_t)c->width * sizeof *now);
     bool all = true;
@@ -384,8 +386,8 @@ int main(int argc, char **argv)
     events = sum_of_all(events);
     outcome.class = class;
     outcome.operations = (double)events;
-    snprintf(outcome.size, sizeof outcome.size, "%ld layers of %ld gates, %ld events a message, null messages after %ld",
-             c.layers, c.width, aggregate, c.null_time);
+    snprintf(outcome.size, sizeof outcome.size, "%ld layers of %ld gates, %ld events a message, null after %ld", c.layers,
+             c.width, aggregate, c.null_time);
     snprintf(outcome.result, sizeof outcome.result, "%llu events, checksum %016llx", (unsigned long long)events,
              (unsigned long long)sum);
     mail_close(c.mail);

@@ -1,4 +1,5 @@
-/* eigen: eigenvalues of a symmetric tridiagonal matrix by bisection, after the program Eigenvalue of C.-P. Wen's thesis (1995).
+/* eigen: eigenvalues of a symmetric tridiagonal matrix by bisection, after the program Eigenvalue of
+   C.-P. Wen's thesis (1995).
 
    A task is an interval that holds eigenvalues; it is halved until both halves hold some, which become
    tasks, or until it is small enough. Tasks stay where they arise, and a process without any asks another at

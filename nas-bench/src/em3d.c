@@ -48,8 +48,8 @@ static uint64_t edge_number(int kind, long node, int edge)
     return ((uint64_t)node * KINDS + (uint64_t)kind) * DEGREE + (uint64_t)edge;
 }
 
-/* The node of the other kind at the end of an edge. The nodes are in parts in a line; an edge leads to one of the same part, or
-   with the probability that was asked for to a part not far away. */
+/* The node of the other kind at the end of an edge. The nodes are in parts in a line; an edge leads to one of
+   the same part, or with the probability that was asked for to a part not far away. */
 static long neighbour_of(const struct field *field, int kind, long node, int edge)
 {
     uint64_t number = edge_number(kind, node, edge);
@@ -261,10 +261,16 @@ static void free_field(struct field *field)
         struct nodes *nodes = &field->kinds[kind];
         if (field->mail[kind] != NULL)
             mail_close(field->mail[kind]);
-        void *parts[] = {nodes->value,         nodes->ghost,         nodes->ghost_counts, nodes->ghost_places, nodes->wanted,
-                         nodes->wanted_counts, nodes->wanted_places, nodes->packed,       nodes->source,       nodes->weight};
-        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-            free(parts[i]);
+        free(nodes->value);
+        free(nodes->ghost);
+        free(nodes->ghost_counts);
+        free(nodes->ghost_places);
+        free(nodes->wanted);
+        free(nodes->wanted_counts);
+        free(nodes->wanted_places);
+        free(nodes->packed);
+        free(nodes->source);
+        free(nodes->weight);
     }
     free(field->requests);
 }

@@ -121,8 +121,8 @@ static void transform_z(const struct solver *s, int sign)
         transform_line(s, s->by_x + line * s->nz, other, s->nz, sign);
 }
 
-static void exchange(const struct solver *s, const number *out, const int *out_counts, const int *out_places, number *in,
-                     const int *in_counts, const int *in_places)
+static void exchange(const struct solver *s, const number *out, const int *out_counts, const int *out_places,
+                     number *in, const int *in_counts, const int *in_places)
 {
     if (s->exchange == EXCHANGE_COLLECTIVE) {
         MPI_Alltoallv(out, out_counts, out_places, MPI_C_DOUBLE_COMPLEX, in, in_counts, in_places,

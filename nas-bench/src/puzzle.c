@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_HOLES = 28, MOST_MOVES = 128 };
+enum { MOST_MOVES = 128 };
 
 /* Rows, the hole that is empty at first, the pegs at which to stop, the number of ways to get there (modulo 2**64)
    and of boards on the way. Class S is the known puzzle with 15 holes; the other numbers are those of this program
@@ -18,7 +18,11 @@ static const struct {
     int rows, row, column, last_pegs;
     uint64_t solutions, boards;
 } classes[CLASSES] = {
-    {5, 0, 0, 1, 29760, 3015}, {6, 0, 0, 1, 43419942138, 291986}, {7, 4, 2, 16, 116706792420, 8913088}, {7, 4, 2, 14, 13858518894294, 23612102}};
+    {5, 0, 0, 1, 29760, 3015},
+    {6, 0, 0, 1, 43419942138, 291986},
+    {7, 4, 2, 16, 116706792420, 8913088},
+    {7, 4, 2, 14, 13858518894294, 23612102},
+};
 
 struct entry {
     uint64_t ways;

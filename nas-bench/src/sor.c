@@ -114,7 +114,7 @@ static void make_borders(struct part *part)
             *out = make_border(part, colour, d, true);
             if (part->settings->halo != HALO_PERSISTENT)
                 continue;
-            /* The tag is the direction in which the message goes; that of a direction's opposite differs in a bit. */
+            /* The tag is the direction in which the message goes; its opposite differs in one bit. */
             MPI_Recv_init(in->buffer, in->elements, in->type, part->neighbour[d], d ^ 1, part->comm,
                           &part->requests[colour][d]);
             MPI_Send_init(out->buffer, out->elements, out->type, part->neighbour[d], d, part->comm,
