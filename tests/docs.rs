@@ -81,6 +81,8 @@ fn every_file_that_a_document_links_to_exists() {
         "docs/benchmarks.md",
         "docs/copy-benchmark.md",
         "docs/results.md",
+        "docs/workloads.md",
+        "nas-bench/README.md",
         "CHANGELOG.md",
     ] {
         let text = text(document);

@@ -5,52 +5,14 @@ mod common;
 use common::compare::same;
 use common::flowgraphs::{analysed, dry_run, graph_file, json, saved};
 use common::job::Job;
-use common::{BOTH, Library, command, compile, private_dir, scratch};
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// A program of nas-bench (CG and MG in class S), built once for each library in a copy of that directory.
-fn nas(library: Library, name: &str) -> PathBuf {
-    let directory = scratch().join(format!("nas-{}", library.suffix()));
-    std::fs::create_dir_all(&directory).expect("a directory can be made");
-    let lock = File::create(directory.join("lock")).expect("the lock file can be made");
-    lock.lock().expect("the lock can be taken");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("nas-bench");
-    for part in ["Makefile", "compiler.sh", "src"] {
-        let status = Command::new("cp")
-            .args(["-r", "-p", "-u"])
-            .arg(source.join(part))
-            .arg(&directory)
-            .status()
-            .expect("cp can be started");
-        assert!(status.success());
-    }
-    let built = Command::new("make")
-        .arg("-C")
-        .arg(&directory)
-        .args([name, "CLASS=S", &format!("MPI={}", library.suffix())])
-        .output()
-        .expect("make can be started");
-    assert!(
-        built.status.success(),
-        "{}",
-        String::from_utf8_lossy(&built.stderr)
-    );
-    let class = if matches!(name, "cg" | "mg") {
-        ".S"
-    } else {
-        ""
-    };
-    directory.join("bin").join(format!("{name}{class}"))
-}
+use common::{BOTH, Library, command, compile, nas_bench, private_dir};
 
 /// Dry run, analysis, and both kinds of tune run; what all of them say of the intervals must agree. Intervals that
 /// were executed once or twice need not be found while the program runs: a loop is known after its first iteration.
 fn both_detectors_agree(name: &str, arguments: &[&str], least: usize) {
     for &library in BOTH {
         let what = format!("{name} under {library:?}");
-        let job = Job::ranks(library, 4, nas(library, name)).args(arguments);
+        let job = Job::ranks(library, 4, nas_bench::program(library, name)).args(arguments);
         let recorded = private_dir();
         let dry = dry_run(&job, recorded.path());
         dry.expect_success(&what);
@@ -161,7 +123,7 @@ fn a_recording_that_does_not_fit() {
         let job = Job::ranks(library, 2, compile::program(library, "counted.c"));
         let (one, other) = (private_dir(), private_dir());
         dry_run(&job, one.path()).expect_success("dry run");
-        let longer = Job::ranks(library, 2, nas(library, "mg"));
+        let longer = Job::ranks(library, 2, nas_bench::program(library, "mg"));
         dry_run(&longer, other.path()).expect_success("dry run");
         let file = graph_file(other.path());
 

@@ -54,7 +54,7 @@ void *allocate(size_t bytes)
     const size_t page = 4096;
     void *memory = aligned_alloc(page, (bytes + page) / page * page);
     if (memory == NULL)
-        fail("no memory for %zu bytes; use smaller messages or fewer iterations", bytes);
+        fail("no memory for %zu bytes; use smaller messages, fewer iterations or a smaller class", bytes);
     return memory;
 }
 

@@ -11,6 +11,7 @@ pub mod compile;
 pub mod direct;
 pub mod flowgraphs;
 pub mod job;
+pub mod nas_bench;
 pub mod saved;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,198 @@
+//! The workloads of nas-bench: each verifies its result, which is the same for any number of ranks, for any way of
+//! communication that it offers, with either library, and with copytune.
+
+mod common;
+
+use common::compare::calm;
+use common::job::{Job, Outcome};
+use common::{BOTH, Library, nas_bench, private_dir};
+
+/// The line with the result of a run that verified it.
+fn result<'a>(outcome: &'a Outcome, what: &str) -> &'a str {
+    let output = outcome.expect_success(what);
+    assert!(
+        output.contains("  Verification: successful\n"),
+        "{what}: {output}"
+    );
+    let lines = || output.lines().filter(|line| line.contains("  Result: "));
+    assert_eq!(lines().count(), 1, "{what}: {output}");
+    lines().next().expect("one line")
+}
+
+/// Runs class S with one of the argument lists on 2 ranks and with the next on 4, and so on with each library. Without copytune
+/// all results are one; with it too, on 2 ranks with kernel and direct copies, on 4 with copies in user space.
+fn same_result_everywhere(name: &str, arguments: &[&[&str]]) {
+    let mut expected: Option<String> = None;
+    let mut lists = arguments.iter().cycle();
+    for &library in BOTH {
+        let program = nas_bench::program(library, name);
+        for ranks in [2, 4] {
+            let list = lists.next().expect("a list of arguments");
+            let job = Job::ranks(library, ranks, &program)
+                .args(["--class", "S"])
+                .args(*list);
+            let what = format!("{name} {list:?} on {ranks} ranks under {library:?}");
+            let bare = job.run();
+            let expected = expected.get_or_insert_with(|| result(&bare, &what).to_owned());
+            assert_eq!(result(&bare, &what), expected, "{what}");
+
+            let dir = private_dir();
+            let mut tuned = job.tuned(dir.path()).env("COPYTUNE_MIN_BYTES", "1");
+            if ranks == 4 {
+                tuned = tuned.user_space_copies();
+            }
+            let tuned = tuned.run();
+            let what = format!("{what}, with copytune");
+            assert_eq!(result(&tuned, &what), expected, "{what}");
+            calm(&tuned, &what);
+        }
+    }
+}
+
+#[test]
+fn sor() {
+    let variants: &[&[&str]] = &[
+        &["--partition", "rows", "--halo", "blocking"],
+        &["--halo", "persistent", "--border", "type"],
+        &["--partition", "columns", "--border", "type", "--check", "1"],
+        &["--partition", "blocks", "--halo", "blocking"],
+    ];
+    same_result_everywhere("sor", variants);
+}
+
+#[test]
+fn sort() {
+    let variants: &[&[&str]] = &[
+        &["--algorithm", "radix", "--buffer", "100"],
+        &["--algorithm", "radix", "--digit", "10"],
+        &["--algorithm", "sample", "--buffer", "8"],
+        &["--algorithm", "sample", "--oversample", "16"],
+    ];
+    same_result_everywhere("sort", variants);
+}
+
+#[test]
+fn superstep() {
+    let variants: &[&[&str]] = &[
+        &["--algorithm", "column", "--place", "badly"],
+        &["--algorithm", "column", "--exchange", "pairs"],
+        &["--algorithm", "radix", "--place", "badly"],
+        &["--algorithm", "sample", "--exchange", "pairs"],
+    ];
+    same_result_everywhere("superstep", variants);
+}
+
+#[test]
+fn integer_sort() {
+    same_result_everywhere("is", &[&[]]);
+}
+
+#[test]
+fn fourier() {
+    same_result_everywhere(
+        "ft",
+        &[&["--exchange", "collective"], &["--exchange", "pairs"], &[]],
+    );
+}
+
+#[test]
+fn wavefront() {
+    same_result_everywhere("lu", &[&[], &["--planes", "3"], &[], &["--planes", "100"]]);
+}
+
+#[test]
+fn em3d() {
+    let variants: &[&[&str]] = &[
+        &["--parts", "8"],
+        &["--parts", "8", "--aggregate", "50"],
+        &["--parts", "8", "--aggregate", "1"],
+        &["--parts", "8"],
+    ];
+    same_result_everywhere("em3d", variants);
+}
+
+#[test]
+fn puzzle() {
+    let variants: &[&[&str]] = &[&["--aggregate", "1"], &[], &["--aggregate", "5"], &[]];
+    same_result_everywhere("puzzle", variants);
+}
+
+#[test]
+fn eigen() {
+    let variants: &[&[&str]] = &[
+        &["--strategy", "stealing"],
+        &["--strategy", "pushing", "--aggregate", "10"],
+        &["--strategy", "pushing"],
+        &["--strategy", "stealing", "--aggregate", "10"],
+    ];
+    same_result_everywhere("eigen", variants);
+}
+
+#[test]
+fn circuit() {
+    let variants: &[&[&str]] = &[
+        &["--aggregate", "1", "--null", "200"],
+        &["--aggregate", "100"],
+        &["--null", "5"],
+        &["--aggregate", "1000"],
+    ];
+    same_result_everywhere("circuit", variants);
+}
+
+#[test]
+fn pipe() {
+    let variants: &[&[&str]] = &[
+        &["--aggregate", "1"],
+        &["--capacity", "1000", "--pipelined"],
+        &["--capacity", "4"],
+        &["--aggregate", "100", "--flush"],
+    ];
+    same_result_everywhere("pipe", variants);
+}
+
+/// The sentence comes once, and a status that is not 0.
+fn refused(job: &Job, says: &str) {
+    let outcome = job.run();
+    assert!(!outcome.status.success(), "{says}");
+    let lines = || outcome.stderr.lines().filter(|line| line.contains(says));
+    assert_eq!(lines().count(), 1, "{says}: {}", outcome.stderr);
+    assert_eq!(outcome.stdout, "", "{says}");
+}
+
+#[test]
+fn a_wrong_class_is_refused() {
+    for name in [
+        "sor",
+        "sort",
+        "superstep",
+        "is",
+        "ft",
+        "lu",
+        "em3d",
+        "puzzle",
+        "eigen",
+        "circuit",
+        "pipe",
+    ] {
+        let program = nas_bench::program(Library::Mpich, name);
+        let job = Job::ranks(Library::Mpich, 2, program).args(["--class", "Q"]);
+        refused(&job, "--class cannot be Q; use S, W, A, B");
+    }
+}
+
+/// The 12 points a side cannot be cut for 5 ranks, nor the memory had for 2**28 keys within a gigabyte.
+#[test]
+fn what_does_not_fit_is_refused() {
+    for &library in BOTH {
+        let job = Job::ranks(library, 5, nas_bench::program(library, "lu")).args(["--class", "S"]);
+        refused(&job, "5 processes are too many for class S");
+
+        let program = nas_bench::program(library, "sort");
+        let command = format!(
+            "ulimit -v 1000000; exec {} --keys 268435456",
+            program.display()
+        );
+        let job = Job::ranks(library, 1, "/bin/sh").args(["-c", &command]);
+        refused(&job, "no memory for 1073741828 bytes");
+    }
+}
