@@ -1,14 +1,15 @@
 # The commands for a newcomer. Cargo does the building; this adds the set-up and the order.
 
-.PHONY: help build demo test clean
+.PHONY: help build demo test test-repeat clean
 
 release := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
 
 help:
-	@echo 'make demo    install what is missing, build, tune NAS CG and a ping-pong, show what was learnt'
-	@echo 'make test    install what is missing, build, run all tests'
-	@echo 'make build   target/release/libcopytune.so and target/release/copytune; needs Rust and gcc alone'
-	@echo 'make clean   remove what was built'
+	@echo 'make demo          install what is missing, build, tune NAS CG and a ping-pong, show what was learnt'
+	@echo 'make test          install what is missing, build, run all tests'
+	@echo 'make test-repeat   all tests, three times on two idle cores and three times on two busy ones'
+	@echo 'make build         target/release/libcopytune.so and target/release/copytune; needs Rust and gcc alone'
+	@echo 'make clean         remove what was built'
 
 build:
 	cargo build --release
@@ -25,6 +26,11 @@ test:
 	.ci/deps test
 	cargo build --release
 	COPYTUNE_TEST_BUILD=$(release) cargo test
+
+# Hours. `.ci/repeat ROUNDS --test NAME` takes less.
+test-repeat:
+	.ci/deps test
+	.ci/repeat
 
 clean:
 	cargo clean

@@ -443,7 +443,7 @@ fn reason(engine: &Engine, members: &[NodeId], interval: &Interval) -> String {
                 all += node.observed_bytes;
             }
             match kernel * 100 / all.max(1) {
-                0 => "its copies are made elsewhere (the other side, the kernel or inline)".into(),
+                0 => "its copies were not seen here (the other side, inline code or a device makes them, or it sends to itself)".into(),
                 share => format!("the kernel copies {share} % of its bytes"),
             }
         }

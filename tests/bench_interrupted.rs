@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::bench::{bench, with_shim};
+use common::bench::{bench, cores, with_shim};
 use common::{private_dir, shim};
 use std::path::Path;
 use std::process::Command;
@@ -17,6 +17,7 @@ fn kept_steps(cache: &Path) -> usize {
 
 /// Starts it and kills it when so many steps are kept; the number that are.
 fn interrupted(command: &mut Command, cache: &Path, least: usize) -> usize {
+    let _cores = cores();
     let mut child = command.spawn().expect("the command can be started");
     let begun = std::time::Instant::now();
     while kept_steps(cache) < least {
@@ -145,7 +146,7 @@ fn an_interrupted_benchmark_of_direct_copies_goes_on() {
     };
     // The machine, and two runs.
     let kept = interrupted(&mut command(), dir.path(), 3);
-    let output = command().output().expect("the command can be started");
+    let output = with_shim(&mut command());
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{log}");
     assert!(log.contains("goes on with an interrupted run"), "{log}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use copytune_core::report::Symbols;
-use copytune_core::state::format::{Interval, Measure, Module, Phase, RankState, Site};
+use copytune_core::state::format::{Gain, Interval, Measure, Module, Phase, RankState, Site};
 use copytune_core::state::{Key, build_identity, save};
 
 fn copytune(args: &[&str], env: &[(&str, &Path)]) -> Output {
@@ -70,6 +70,11 @@ fn rank_state(saved_at: u64, sites: u64) -> RankState {
                 phase: Phase::Adopted,
                 default: measure(0.0125),
                 tuned: measure(0.0115),
+                gain: Some(Gain {
+                    mean: 0.08,
+                    low: 0.07,
+                    high: 0.09,
+                }),
                 chosen: vec![Some("avx2".into())],
                 ..Interval::default()
             })

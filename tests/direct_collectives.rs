@@ -5,8 +5,8 @@ mod common;
 
 use common::direct::{KERNELS, checksums, read_directly, same};
 use common::job::Job;
+use common::saved::state;
 use common::{BOTH, Library, compile, private_dir};
-use copytune_core::state;
 
 /// Three ranks: one of them passes on what it has received. `least` messages are read directly where the kernel can be
 /// asked.
@@ -65,29 +65,16 @@ fn fortran() {
     }
 }
 
-/// What the kernel copies inside a broadcast is its site's, and a direct copy can take its place there. On a busy machine
-/// copies can be too small a part of an interval's time to be tuned: then another run may do.
+/// What the kernel copies inside a broadcast is its site's, and a direct copy can take its place there: messages are read
+/// directly at the site, and what reads them is chosen.
 #[test]
 fn the_tuner_gets_the_choice() {
     for &library in BOTH {
-        assert!((0..4).any(|_| is_tuned(library)), "{library:?}");
-    }
-}
-
-/// Whether messages were read directly at the site of the broadcast, and what reads them there was chosen.
-fn is_tuned(library: Library) -> bool {
-    let dir = private_dir();
-    let outcome = job(library, 2, "bcast", "1200", "1200")
-        .tuned(dir.path())
-        .env("COPYTUNE_LOG", "debug")
-        .run();
-    outcome.expect_success("bcast");
-    let (states, problems) = state::states_at(dir.path()).unwrap();
-    assert!(problems.is_empty(), "{problems:?}");
-    states
-        .iter()
-        .flat_map(|state| state.ranks.values())
-        .any(|rank| {
+        let dir = private_dir();
+        let job = job(library, 2, "bcast", "1200", "1200").tuned(dir.path());
+        job.given_time().run().expect_success("bcast");
+        let state = state(dir.path());
+        let is_tuned = state.ranks.values().any(|rank| {
             let site = rank.sites.iter().position(|site| site.call == "MPI_Bcast");
             let site = site.expect("the program calls it");
             let copied = rank.sites[site].copied;
@@ -97,5 +84,7 @@ fn is_tuned(library: Library) -> bool {
                 variables.any(|variable| interval.nodes[variable.node as usize] as usize == site)
             });
             copied.direct > 0 && varies
-        })
+        });
+        assert!(is_tuned, "{library:?}: {state:?}");
+    }
 }

@@ -22,7 +22,7 @@ fn direct_copies_end_a_rest() {
     {
         let learning = private_dir();
         let run = job(library, "phases.c", &["0", "600", how]).tuned(learning.path());
-        let run = run.user_space_copies().run();
+        let run = run.given_time().user_space_copies().run();
         run.expect_success("a run in mode tune");
         let dir = private_dir();
         adopt_all(learning.path(), dir.path());

@@ -32,7 +32,8 @@ fn every_size_is_saved_and_gone_on_with() {
     for &library in BOTH {
         let bare = job(library).run();
         let dir = private_dir();
-        let run = job(library).tuned(dir.path()).user_space_copies();
+        let run = job(library).tuned(dir.path()).given_time();
+        let run = run.user_space_copies();
         let evidence = || -> Vec<u64> {
             let what = format!("sizes.c under {library:?}");
             same(&bare, &run.run(), &what);
@@ -61,8 +62,10 @@ fn every_size_is_saved_and_gone_on_with() {
 fn every_size_is_replayed() {
     for &library in BOTH {
         let learning = private_dir();
-        let run = job(library).tuned(learning.path()).user_space_copies();
-        run.run().expect_success("a run in mode tune");
+        let run = job(library).tuned(learning.path()).given_time();
+        run.user_space_copies()
+            .run()
+            .expect_success("a run in mode tune");
         let dir = private_dir();
         adopt_all(learning.path(), dir.path());
         let replay = job(library)

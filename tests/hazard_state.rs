@@ -5,6 +5,7 @@ mod common;
 
 use common::compare::same;
 use common::job::{Job, Outcome};
+use common::saved::state;
 use common::{BOTH, Library, command, compile, private_dir};
 use std::path::{Path, PathBuf};
 
@@ -297,6 +298,34 @@ fn jobs_at_once() {
         assert!(expected.contains(&line), "{line}");
     }
     show(dir.path()).expect_success("show after four jobs at once");
+}
+
+/// A file system that refuses locks: nothing is said, and every run adds to what is known, in one file for each rank.
+#[test]
+fn a_directory_without_locks() {
+    for &library in BOTH {
+        let dir = private_dir();
+        let bare = job(library).run();
+        let tuned = job(library)
+            .preload(compile::plain_shared("no_locks.c"))
+            .tuned(dir.path());
+        for runs in 1..=3 {
+            same(&bare, &tuned.run(), "without locks");
+            let state = state(dir.path());
+            assert_eq!(state.ranks.len(), 2);
+            for rank in state.ranks.values() {
+                assert_eq!(rank.runs, runs, "{library:?}");
+            }
+            let left = files(dir.path());
+            let kept = |path: &&PathBuf| path.metadata().is_ok_and(|data| data.len() > 0);
+            assert_eq!(left.iter().filter(kept).count(), 2, "{left:?}");
+        }
+        // Where locks are to be had again, all of it is taken in.
+        same(&bare, &job(library).tuned(dir.path()).run(), "with locks");
+        for rank in state(dir.path()).ranks.values() {
+            assert_eq!(rank.runs, 4, "{library:?}");
+        }
+    }
 }
 
 /// Without a directory of its own, the state goes where the XDG specification says.

@@ -42,7 +42,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use table::Table;
-use targets::{Target, Unit};
+use targets::{Target, Unit, Verdict};
 
 /// Version of the meaning of the JSON that `--json` writes. Fields may be added without a new one.
 const SCHEMA: u32 = 1;
@@ -119,9 +119,14 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// How it stands to the target.
+    pub fn verdict(&self) -> Verdict {
+        self.target.bound.verdict(self)
+    }
+
     /// Whether the target is met.
     pub fn met(&self) -> bool {
-        self.target.bound.met(self)
+        self.verdict() == Verdict::Met
     }
 
     /// A warning where the interval is so wide that it says little, whatever the verdict.
@@ -156,11 +161,6 @@ impl Figure {
         let Interval { low, high, .. } = self.interval?;
         Some(format!("{} to {}", self.number(low), self.number(high)))
     }
-
-    /// In a word.
-    fn verdict(&self) -> &'static str {
-        if self.met() { "met" } else { "short" }
-    }
 }
 
 impl fmt::Display for Figure {
@@ -177,7 +177,7 @@ impl fmt::Display for Figure {
 
 impl Serialize for Figure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Figure", 7)?;
+        let mut fields = serializer.serialize_struct("Figure", 8)?;
         fields.serialize_field("target", self.target.name)?;
         fields.serialize_field("of", &self.of)?;
         fields.serialize_field("value", &self.value)?;
@@ -185,6 +185,7 @@ impl Serialize for Figure {
         fields.serialize_field("wants", &self.target.bound.to_string())?;
         fields.serialize_field("reason", self.target.reason)?;
         fields.serialize_field("met", &self.met())?;
+        fields.serialize_field("verdict", &self.verdict().to_string())?;
         fields.end()
     }
 }

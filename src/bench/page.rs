@@ -2,6 +2,7 @@
 
 use super::machine::CopyPath;
 use super::table::Table;
+use super::targets::Verdict;
 use super::{Figure, Results};
 use crate::plot::{Axis, Panel, Range, Ranges, Scale};
 use crate::report::page::{Section, document, figure};
@@ -101,7 +102,7 @@ fn targets(results: &Results) -> Markup {
                                 th scope="row" { (figure.of) }
                                 td.n { (figure.number(figure.value)) (target.bound.unit().to_string()) }
                                 td.n { (figure.range().unwrap_or_else(|| "–".to_owned())) }
-                                td class={ "decision " (if figure.met() { "adopted" } else { "learning" }) } { (figure.verdict()) }
+                                td class={ "decision " (if figure.met() { "adopted" } else { "learning" }) } { (figure.verdict().to_string()) }
                             }
                         }
                     }
@@ -128,7 +129,7 @@ fn verdicts(figures: &[&Figure]) -> Option<Panel> {
             let Interval { low, high, .. } = figure.interval?;
             Some(Range {
                 label: figure.of.clone(),
-                tone: usize::from(!figure.met()),
+                tone: figure.verdict() as usize,
                 values: [low, figure.value, high],
                 note: format!("{}{}", figure.number(figure.value), target.bound.unit()),
             })
@@ -150,7 +151,9 @@ fn verdicts(figures: &[&Figure]) -> Option<Panel> {
             |value| ((value * 1e6).round() / 1e6).to_string(),
         ),
         reference: target.bound.limit(),
-        tones: vec!["met".to_owned(), "short".to_owned()],
+        tones: [Verdict::Met, Verdict::Short, Verdict::NotShown]
+            .map(|verdict| verdict.to_string())
+            .into(),
         rows,
     };
     Some(Panel {

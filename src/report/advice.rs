@@ -1,11 +1,14 @@
 //! What the shares of the ways of copying mean, and the summary line of a run.
 
+use crate::options::Options;
 use crate::state::Key;
 use crate::state::format::{Copied, RankState};
 use crate::state::ways::Ways;
 
-use super::decision::Tally;
+use super::comparison::Comparison;
+use super::decision::{Tally, executed};
 use super::knobs;
+use super::ranks::known;
 use super::units::{bytes, share, signed_percent};
 use super::ways::{self, Messages};
 
@@ -36,15 +39,63 @@ pub fn share_line(copied: &Copied) -> String {
         part(copied.kernel, "copied by the kernel"),
         part(
             copied.unseen,
-            "not seen (copied by the other side, by inline code or a device)",
+            "not seen (copied by the other side, inline code or a device, or sent by a rank to itself)",
         ),
     ]
     .join(", ")
 }
 
+/// What is known of messages whose copies nobody has seen.
+#[derive(Debug, Clone, Copy)]
+pub struct Unseen {
+    /// The program has one rank.
+    is_alone: bool,
+    /// Their bytes, and those of messages that are left alone.
+    bytes: u64,
+    short: u64,
+}
+
+impl Unseen {
+    /// Nothing yet of a job with this key.
+    pub fn new(key: &Key) -> Self {
+        Self {
+            is_alone: key.ranks == 1,
+            bytes: 0,
+            short: 0,
+        }
+    }
+
+    /// Adds a rank.
+    pub fn add(&mut self, state: &RankState) {
+        let least = Options::default().min_bytes as u64;
+        for site in &state.sites {
+            let unseen = site.copied.unseen;
+            self.bytes = self.bytes.saturating_add(unseen);
+            if site.bytes < least {
+                self.short = self.short.saturating_add(unseen);
+            }
+        }
+    }
+
+    /// Why they were not seen, as far as that can be told: where a message went, nobody asks.
+    fn reason(&self) -> String {
+        if self.short > self.bytes / 2 {
+            let least = bytes(Options::default().min_bytes as u64);
+            return format!(
+                "most message bytes are in messages of less than {least}, which are left alone (COPYTUNE_MIN_BYTES)"
+            );
+        }
+        match self.is_alone {
+            true => "no copy of the messages was seen: of a program with one rank they go to itself, or to processes that it has spawned or is connected with, and the MPI library has ways of its own for them",
+            false => "no copy of the messages was seen, and why is not known: ranks that send to themselves, a network or a device, and code inside the MPI library copy in ways that cannot be followed",
+        }
+        .to_owned()
+    }
+}
+
 /// What would help when the library's copies could hardly be reached; `None` when they could, or when
 /// nothing was sent. `not_direct` tells why no message was read directly.
-pub fn advice(copied: &Copied, mpi: &str, not_direct: &str) -> Option<String> {
+pub fn advice(copied: &Copied, mpi: &str, not_direct: &str, unseen: &Unseen) -> Option<String> {
     let total = copied.total();
     let reached = copied.user as f64 >= 0.01 * total as f64;
     if total == 0 || reached {
@@ -52,10 +103,7 @@ pub fn advice(copied: &Copied, mpi: &str, not_direct: &str) -> Option<String> {
     }
     // Of a message that the kernel copies, one side does it all, and the other sees nothing.
     if copied.kernel.saturating_mul(10) < total {
-        return Some(
-            "the messages went through a network or a device, or were copied by code inside the MPI library: no routine can be chosen for them"
-                .to_owned(),
-        );
+        return Some(unseen.reason());
     }
     let knob = knobs::user_space_knob(mpi);
     let direct = match not_direct {
@@ -75,7 +123,8 @@ pub fn summary_line<'a>(
 ) -> String {
     let mut copied = Copied::default();
     let mut tally = Tally::default();
-    let mut best = f64::NEG_INFINITY;
+    let mut saved = Saved::default();
+    let mut unseen = Unseen::new(key);
     let mut seen = 0u32;
     let mut not_direct = "";
     let mut messages = Vec::new();
@@ -87,11 +136,8 @@ pub fn summary_line<'a>(
         }
         copied.add(&state.latest);
         tally.add(state);
-        let gains = state.intervals.iter().filter(|i| i.adopted());
-        best = gains
-            .filter_map(|interval| Some(interval.gain?.mean))
-            .filter(|gain| gain.is_finite())
-            .fold(best, f64::max);
+        saved.add(state);
+        unseen.add(state);
     }
     let on = match (seen, key.ranks) {
         (1, 1) => "on 1 rank".to_owned(),
@@ -105,14 +151,14 @@ pub fn summary_line<'a>(
         bytes(copied.total())
     );
     let other = ways::other_ways(&messages, &key.mpi, known).and_then(|other| other.faster);
-    if let Some(advice) = advice(&copied, &key.mpi, not_direct) {
+    if let Some(advice) = advice(&copied, &key.mpi, not_direct, &unseen) {
         line.push_str(&format!("{reachable}: {advice}"));
         if let Some(faster) = other {
             line.push_str(&format!("; {}", faster.in_short()));
         }
         return line;
     }
-    line.push_str(&outcome(&tally, best));
+    line.push_str(&outcome(&tally, saved.share()));
     if copied.total() > 0 {
         line.push_str(&format!("; {reachable}"));
     }
@@ -123,20 +169,45 @@ pub fn summary_line<'a>(
     line
 }
 
-/// What the run has come to, in a few words; `best` is the greatest gain of an adopted interval, if finite.
-fn outcome(tally: &Tally, best: f64) -> String {
+/// The time that all tuned intervals of the latest run would take with the default, in seconds, and what of it the adopted ones
+/// save.
+#[derive(Debug, Default)]
+struct Saved {
+    whole: f64,
+    saved: f64,
+}
+
+impl Saved {
+    fn add(&mut self, state: &RankState) {
+        let tuned = executed(state).filter(|interval| interval.is_tuned());
+        for (interval, default) in tuned.filter_map(|i| Some((i, known(i.default)?))) {
+            self.whole += interval.executions as f64 * default;
+            if let Some(both) = Comparison::of(interval).filter(|_| interval.adopted()) {
+                let saved = both.default_seconds - both.tuned_seconds;
+                self.saved += interval.executions as f64 * saved;
+            }
+        }
+    }
+
+    /// `None` where nothing is known.
+    fn share(&self) -> Option<f64> {
+        (self.whole > 0.0).then(|| self.saved / self.whole)
+    }
+}
+
+/// What the run has come to, in a few words; `gain` is that of all tuned intervals together.
+fn outcome(tally: &Tally, gain: Option<f64>) -> String {
     let intervals = |number: u64| match number {
         1 => "1 interval".to_owned(),
         _ => format!("{number} intervals"),
     };
     if tally.tuned() > 0 {
-        let best = if best.is_finite() {
-            format!(" (the best {})", signed_percent(best))
-        } else {
-            String::new()
+        let together = match gain {
+            Some(gain) if tally.adopted > 0 => format!(" ({} over all)", signed_percent(gain)),
+            _ => String::new(),
         };
         return format!(
-            "{} tuned: {} run faster{best}, {} are best as they were, {} still learn",
+            "{} tuned: {} made faster{together}, {} kept the default, {} still learning",
             intervals(tally.tuned()),
             tally.adopted,
             tally.default,
@@ -160,7 +231,7 @@ fn outcome(tally: &Tally, best: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::format::{MEASURED_ONLY, Phase};
+    use crate::state::format::{Gain, MEASURED_ONLY, Phase};
     use crate::state::samples::{key, rank_state};
     use crate::state::ways::tests::ways as sample_ways;
 
@@ -187,18 +258,78 @@ mod tests {
     #[test]
     fn advice_names_the_knob_of_the_library_only_where_it_would_help() {
         for library in ["Open MPI 4.1.4", "Open MPI v4.1.4"] {
-            let open_mpi = advice(&copied(0, 1 << 30, 1 << 30), library, "").unwrap();
+            let open_mpi = told(copied(0, 1 << 30, 1 << 30), library).unwrap();
             assert!(open_mpi.contains("btl_vader_single_copy_mechanism none"));
         }
-        let later = advice(&copied(0, 1 << 30, 0), "Open MPI v5.0.3", "").unwrap();
+        let later = told(copied(0, 1 << 30, 0), "Open MPI v5.0.3").unwrap();
         assert!(later.contains("smsc") && !later.contains("vader"));
-        let mpich = advice(&copied(1, 1 << 30, 1 << 30), "MPICH 4.0.2", "").unwrap();
+        let mpich = told(copied(1, 1 << 30, 1 << 30), "MPICH 4.0.2").unwrap();
         assert!(mpich.contains("UCX_RNDV_THRESH=inf") && !mpich.contains("vader"));
-        let device = advice(&copied(0, 0, 1 << 30), "MPICH 4.0.2", "").unwrap();
+        let device = told(copied(0, 0, 1 << 30), "MPICH 4.0.2").unwrap();
         assert!(!device.contains("UCX_RNDV"));
-        assert_eq!(advice(&copied(0, 0, 5), "MPICH 4.0.2", "").unwrap(), device);
-        assert_eq!(advice(&copied(50, 50, 0), "MPICH 4.0.2", ""), None);
-        assert_eq!(advice(&copied(0, 0, 0), "MPICH 4.0.2", ""), None);
+        assert_eq!(told(copied(0, 0, 5), "MPICH 4.0.2").unwrap(), device);
+        assert_eq!(told(copied(50, 50, 0), "MPICH 4.0.2"), None);
+        assert_eq!(told(copied(0, 0, 0), "MPICH 4.0.2"), None);
+    }
+
+    fn told(copied: Copied, mpi: &str) -> Option<String> {
+        advice(&copied, mpi, "", &Unseen::new(&key()))
+    }
+
+    #[test]
+    fn reasons_are_named_where_they_are_known() {
+        let reason = |ranks, lengths: [u64; 2]| {
+            let key = Key { ranks, ..key() };
+            let mut state = rank_state(&[1, 2], 7);
+            for (site, length) in state.sites.iter_mut().zip(lengths) {
+                (site.bytes, site.copied) = (length, copied(0, 0, 1 << 20));
+            }
+            state.latest = copied(0, 0, 2 << 20);
+            summary_line(&key, [&state], None)
+        };
+        // Whether ranks send to themselves or by a network cannot be told: nothing is claimed.
+        let unknown = reason(4, [65536; 2]);
+        assert!(unknown.contains("why is not known"), "{unknown}");
+        let alone = reason(1, [65536; 2]);
+        assert!(alone.contains("one rank"), "{alone}");
+        assert!(!alone.contains("network"), "{alone}");
+        for ranks in [1, 4] {
+            let short = reason(ranks, [64, 1023]);
+            assert!(short.contains("less than 1 KiB"), "{short}");
+            assert!(!reason(ranks, [64, 1024]).contains("less than"));
+        }
+    }
+
+    /// The greatest gain of several would owe a part to luck.
+    #[test]
+    fn the_gain_of_the_summary_is_of_all_intervals_together() {
+        let line = |phases: [Phase; 2], gains: [f64; 2]| {
+            let mut state = latest(1 << 20, 0);
+            let parts = state
+                .intervals
+                .iter_mut()
+                .zip(phases.into_iter().zip(gains));
+            for (number, (interval, (phase, mean))) in parts.enumerate() {
+                interval.phase = phase;
+                interval.executions = [100, 300][number];
+                interval.default.samples = 9;
+                interval.default.mean = 1e-6;
+                interval.gain = Some(Gain {
+                    mean,
+                    ..Gain::default()
+                });
+            }
+            summary_line(&key(), [&state], None)
+        };
+        let one = line([Phase::Adopted, Phase::Rejected], [0.2, 0.1]);
+        assert!(
+            one.contains("2 intervals tuned: 1 made faster (+5.0 % over all), 1 kept"),
+            "{one}"
+        );
+        let both = line([Phase::Adopted; 2], [0.2, 0.1]);
+        assert!(both.contains("2 made faster (+12.5 % over all)"), "{both}");
+        let none = line([Phase::Rejected; 2], [0.2, 0.1]);
+        assert!(none.contains("0 made faster, 2 kept"), "{none}");
     }
 
     #[test]
@@ -221,11 +352,11 @@ mod tests {
         state.intervals[0].phase = Phase::Adopted;
         let line = summary_line(&key(), [&state; 4], None);
         assert!(
-            line.starts_with("cg.B on 4 ranks: 8 intervals tuned: 4 run faster (the best +5.0 %)"),
+            line.starts_with("cg.B on 4 ranks: 8 intervals tuned: 4 made faster ("),
             "{line}"
         );
         for part in [
-            "0 are best as they were, 4 still learn",
+            "0 kept the default, 4 still learning",
             "75 % of 16 MiB reachable",
         ] {
             assert!(line.contains(part), "{part} in {line}");

@@ -72,12 +72,17 @@ pub struct Tally {
     pub undecided: u64,
 }
 
+/// The intervals that a rank's latest run executed.
+pub(super) fn executed(state: &RankState) -> impl Iterator<Item = &Interval> {
+    let is_executed =
+        |interval: &&Interval| interval.executions > 0 && interval.used_at >= state.saved_at;
+    state.intervals.iter().filter(is_executed)
+}
+
 impl Tally {
     /// Adds a rank's intervals.
     pub fn add(&mut self, state: &RankState) {
-        let executed =
-            |interval: &&Interval| interval.executions > 0 && interval.used_at >= state.saved_at;
-        for interval in state.intervals.iter().filter(executed) {
+        for interval in executed(state) {
             *match Decision::of(interval) {
                 Decision::Adopted => &mut self.adopted,
                 Decision::Default if interval.is_tuned() => &mut self.default,

@@ -2,6 +2,7 @@
 //! and the summary line.
 
 mod advice;
+mod comparison;
 mod decision;
 mod json;
 mod knobs;
@@ -13,7 +14,7 @@ mod table;
 pub mod units;
 mod ways;
 
-pub use advice::{advice, share_line, summary_line};
+pub use advice::{share_line, summary_line};
 pub use decision::{Decision, Tally};
 pub use json::to_json;
 pub use knobs::open_mpi_eager;

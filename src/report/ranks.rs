@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::state::RankState;
 use crate::state::format::{Copied, Gain, History, Interval, Measure};
 
+use super::comparison::Comparison;
 use super::decision::{Decision, Tally};
 
 /// One rank.
@@ -35,9 +36,9 @@ pub struct RankPart {
     pub seconds: Option<f64>,
     /// Time of an execution with the default, in seconds.
     pub default_seconds: Option<f64>,
-    /// The same with the chosen configuration.
+    /// The same with the chosen configuration; `None` where they were not compared.
     pub tuned_seconds: Option<f64>,
-    /// What tuning gained, as a fraction of the default's time, with its 95 % interval.
+    /// What tuning gained, as a fraction of the default's time, with its 95 % interval: 1 - tuned / default.
     pub gain: Option<Gain>,
     /// What has become of it.
     pub decision: Decision,
@@ -63,20 +64,23 @@ impl RankRow {
 
 impl RankPart {
     pub(super) fn new(rank: u32, interval: &Interval) -> Self {
-        let known = |measure: Measure| {
-            Some(measure.mean).filter(|mean| measure.samples > 0 && mean.is_finite())
-        };
+        let comparison = Comparison::of(interval);
         Self {
             rank,
             executions: interval.executions,
             seconds: positive(interval.seconds),
             default_seconds: known(interval.default),
-            tuned_seconds: known(interval.tuned),
-            gain: interval.gain.filter(|gain| gain.mean.is_finite()),
+            tuned_seconds: comparison.map(|both| both.tuned_seconds),
+            gain: comparison.map(|both| both.gain),
             decision: Decision::of(interval),
             history: interval.history.clone(),
         }
     }
+}
+
+/// The mean, where there is one.
+pub(super) fn known(measure: Measure) -> Option<f64> {
+    Some(measure.mean).filter(|mean| measure.samples > 0 && mean.is_finite())
 }
 
 fn positive(seconds: f64) -> Option<f64> {

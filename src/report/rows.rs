@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::state::format::{Copied, Gain, Interval, Language, Measure, RankState, Site};
+use crate::state::format::{Copied, Gain, Interval, Language, RankState, Site};
 use crate::state::ways::Ways;
 use crate::state::{Key, SiteIdentity, State};
 
+use super::advice::{Unseen, advice};
+use super::comparison::Comparison;
 use super::decision::{Decision, Tally};
-use super::ranks::{RankPart, RankRow};
+use super::ranks::{RankPart, RankRow, known};
 use super::symbols::{Location, Symbols};
 use super::ways::{self, Messages, OtherWays};
 
@@ -76,7 +78,9 @@ pub struct SiteRow {
 /// An interval over all ranks.
 #[derive(Debug, Serialize)]
 pub struct IntervalRow {
-    /// Number of the loop around it, from 1; loops with the longest total time come first.
+    /// Its number, from 1, by its place.
+    pub number: usize,
+    /// The same for all intervals whose loop begins at the same call, from 1; those with the longest total time come first.
     pub r#loop: usize,
     /// The loop's target as index into [`Report::sites`], where known.
     pub target: Option<usize>,
@@ -92,12 +96,12 @@ pub struct IntervalRow {
     pub executions: u64,
     /// Time spent in it on all ranks, in seconds; `None` when it was never timed.
     pub seconds: Option<f64>,
-    /// Time of an execution with the default, in seconds, mean over the ranks weighted by executions.
+    /// Time of an execution with the default, in seconds, mean over the ranks that compared weighted by executions, or over
+    /// all where none did.
     pub default_seconds: Option<f64>,
-    /// The same with the chosen configuration.
+    /// The same with the chosen configuration; `None` where nothing was compared.
     pub tuned_seconds: Option<f64>,
-    /// What tuning gained, as a fraction of the default's time. Estimate and ends of the 95 % interval are
-    /// weighted means over the ranks, which is cautious: it assumes that the ranks' errors go together.
+    /// What tuning gained: 1 - tuned / default, with its 95 % interval.
     pub gain: Option<Gain>,
     /// Least and greatest gain of a rank, when several have one.
     pub gain_spread: Option<(f64, f64)>,
@@ -146,6 +150,7 @@ impl Report {
         let (mut copied, mut latest) = (Copied::default(), Copied::default());
         let mut tally = Tally::default();
         let mut not_direct = "";
+        let mut unseen = Unseen::new(&state.key);
         for (number, rank_state) in &chosen {
             if not_direct.is_empty() {
                 not_direct = &rank_state.not_direct;
@@ -153,6 +158,7 @@ impl Report {
             copied.add(&rank_state.copied);
             latest.add(&rank_state.latest);
             tally.add(rank_state);
+            unseen.add(rank_state);
             joined.add(*number, rank_state, all);
         }
         joined.complete_modules(&state.key);
@@ -179,7 +185,7 @@ impl Report {
             copied,
             latest,
             tally,
-            advice: super::advice(&latest, &state.key.mpi, not_direct),
+            advice: advice(&latest, &state.key.mpi, not_direct, &unseen),
             other_ways: ways::other_ways(&messages(&sites), &state.key.mpi, known),
             sites,
             intervals,
@@ -340,7 +346,7 @@ impl Joined {
             .into_iter()
             .map(|interval| interval_row(interval, &new))
             .collect();
-        number_loops(&mut intervals);
+        number(&mut intervals);
         (sites, intervals)
     }
 }
@@ -362,27 +368,16 @@ fn site_row(joined: &JoinedSite, symbols: &mut Symbols) -> SiteRow {
 
 fn interval_row(joined: JoinedInterval, new: &[usize]) -> IntervalRow {
     let parts = &joined.parts;
-    let gains: Vec<(f64, Gain)> = parts
-        .iter()
-        .filter_map(|p| Some((p.executions as f64, p.gain?)))
-        .filter(|(_, gain)| gain.mean.is_finite())
-        .collect();
-    let weighted =
-        |of: fn(&Gain) -> f64| mean(gains.iter().map(|(weight, gain)| (*weight, of(gain))));
-    let gain = weighted(|g| g.mean).map(|mean| Gain {
-        mean,
-        low: weighted(|g| g.low).unwrap_or(f64::NAN),
-        high: weighted(|g| g.high).unwrap_or(f64::NAN),
-    });
-    let time = |of: fn(&Interval) -> Measure| {
-        mean(
-            parts
-                .iter()
-                .filter(|p| of(p).samples > 0)
-                .map(|p| (p.executions as f64, of(p).mean)),
-        )
+    let compared: Vec<Comparison> = parts.iter().filter_map(Comparison::of).collect();
+    let comparison = Comparison::join(&compared);
+    let timed = || {
+        let known = parts
+            .iter()
+            .filter_map(|p| Some((p.executions as f64, known(p.default)?)));
+        mean(known)
     };
-    let extreme = |pick: fn(f64, f64) -> f64| gains.iter().map(|(_, g)| g.mean).reduce(pick);
+    let gains = || compared.iter().map(|rank| rank.gain.mean);
+    let spread = gains().reduce(f64::min).zip(gains().reduce(f64::max));
     let mut reasons: Vec<String> = parts
         .iter()
         .filter(|p| matches!(Decision::of(p), Decision::Default | Decision::Undecided))
@@ -393,6 +388,7 @@ fn interval_row(joined: JoinedInterval, new: &[usize]) -> IntervalRow {
     reasons.dedup();
     let nodes = joined.nodes.iter().enumerate();
     IntervalRow {
+        number: 0,
         r#loop: 0,
         target: joined.target.map(|site| new[site]),
         nodes: nodes
@@ -412,12 +408,10 @@ fn interval_row(joined: JoinedInterval, new: &[usize]) -> IntervalRow {
             .iter()
             .fold(0, |sum, p| sum.saturating_add(p.executions)),
         seconds: total(joined.ranks.iter().map(|rank| rank.seconds)),
-        default_seconds: time(|p| p.default),
-        tuned_seconds: time(|p| p.tuned),
-        gain,
-        gain_spread: extreme(f64::min)
-            .zip(extreme(f64::max))
-            .filter(|_| gains.len() > 1),
+        default_seconds: comparison.map_or_else(timed, |both| Some(both.default_seconds)),
+        tuned_seconds: comparison.map(|both| both.tuned_seconds),
+        gain: comparison.map(|both| both.gain),
+        gain_spread: spread.filter(|_| compared.len() > 1),
         decisions: frequencies(parts.iter().map(Decision::of)),
         adopted: parts.iter().all(Interval::adopted),
         dissolved: parts.iter().all(|part| part.dissolved),
@@ -454,8 +448,8 @@ fn mean(values: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
     (weights > 0.0).then(|| sum / weights)
 }
 
-/// Puts the loops in order of their total time, and in each the intervals.
-fn number_loops(intervals: &mut [IntervalRow]) {
+/// Puts the loops in order of their total time, and in each the intervals, and numbers them.
+fn number(intervals: &mut [IntervalRow]) {
     // An interval whose loop is not known stands for a loop of its own.
     let name = |row: &IntervalRow| match row.target {
         Some(target) => (true, target),
@@ -477,7 +471,8 @@ fn number_loops(intervals: &mut [IntervalRow]) {
     });
     let mut last = None;
     let mut number = 0;
-    for row in intervals {
+    for (place, row) in intervals.iter_mut().enumerate() {
+        row.number = place + 1;
         if last != Some(name(row)) {
             number += 1;
             last = Some(name(row));

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::report::{to_json, to_text};
-use crate::state::format::{Phase, Stop, Variable};
+use crate::state::format::{Measure, Phase, Stop, Variable};
 use crate::state::samples::{key, rank_state};
 
 fn measure(mean: f64) -> Measure {
@@ -183,15 +183,18 @@ fn the_longest_loop_comes_first_and_its_intervals_stay_together() {
         interval(&[1, 2], None, f64::NAN),
     ];
     let report = report(&super::tests::state(vec![state]), None, false);
-    let order: Vec<(usize, Option<f64>)> = report
+    let order: Vec<(usize, usize, Option<f64>)> = report
         .intervals
         .iter()
-        .map(|r| (r.r#loop, r.seconds))
+        .map(|r| (r.number, r.r#loop, r.seconds))
         .collect();
-    assert_eq!(
-        order,
-        [(1, Some(2.5)), (1, Some(2.0)), (2, Some(3.0)), (3, None)]
-    );
+    let expected = [
+        (1, 1, Some(2.5)),
+        (2, 1, Some(2.0)),
+        (3, 2, Some(3.0)),
+        (4, 3, None),
+    ];
+    assert_eq!(order, expected);
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn interval_lines(report: &Report, shown: usize, calls: usize) -> Vec<String> {
     let listed: Vec<&IntervalRow> = report.intervals.iter().take(shown).collect();
     let mut heads = vec![
         [
-            "LOOP",
+            "INTERVAL",
             "TOTAL",
             "EXECUTIONS",
             "DEFAULT",
@@ -140,7 +140,7 @@ fn head(row: &IntervalRow) -> [String; 7] {
     });
     let known = |seconds: Option<f64>| seconds.map_or("-".to_owned(), time);
     [
-        row.r#loop.to_string(),
+        row.number.to_string(),
         known(row.seconds),
         count(row.executions),
         known(row.default_seconds),

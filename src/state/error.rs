@@ -155,13 +155,6 @@ pub enum StateError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The file system has no working file locks.
-    Lock {
-        /// The lock file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
     /// The file in the state's place must not be overwritten.
     Refused(Refusal),
 }
@@ -177,11 +170,6 @@ impl fmt::Display for StateError {
             StateError::Write { path, source } => write!(
                 f,
                 "state not saved: {} cannot be written ({source}); make room or set COPYTUNE_DIR to another directory",
-                path.display()
-            ),
-            StateError::Lock { path, source } => write!(
-                f,
-                "state not saved: {} cannot be locked ({source}); set COPYTUNE_DIR to a directory on a file system with locks",
                 path.display()
             ),
             StateError::Refused(refusal) => write!(f, "state not saved: {refusal}"),

@@ -3,7 +3,8 @@
 //! Saving goes in two steps. A rank first leaves what its run learnt in a *pending* file of its own; from then on
 //! it is safe. Then one rank at a time, under a file lock, takes all pending files of the shard into the shard's
 //! file, by a temporary file and a rename. So the ranks of a job need few rewrites, jobs that end at once lose
-//! nothing, and a rank that is killed or does not get the lock in time leaves its pending file for the next.
+//! nothing, and a rank that is killed or does not get the lock in time leaves its pending file for the next. Where the file
+//! system has no locks, each rank keeps one pending file, to which its runs add.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -36,8 +37,8 @@ const RETRY: Duration = Duration::from_millis(5);
 /// How saving went.
 #[derive(Debug)]
 pub struct Saved {
-    /// True: the shard's file holds the run. False: the lock was not to be had in time, and the run lies in a
-    /// pending file, which the next load reads and the next save takes in.
+    /// True: the shard's file holds the run. False: the lock was not to be had, in time or at all, and the run lies in
+    /// a pending file, which the next load reads and the next save that gets the lock takes in.
     pub merged: bool,
     /// The damaged file that this call moved out of the way.
     pub set_aside: Option<Refusal>,
@@ -93,8 +94,7 @@ pub(super) struct ShardPlace<'a, T> {
     key: &'a Key,
     /// File name without its extension.
     name: String,
-    /// Whether the rank speaks for the shard.
-    speaks: bool,
+    rank: u32,
     content: PhantomData<T>,
 }
 
@@ -105,7 +105,7 @@ impl<'a, T: Content> ShardPlace<'a, T> {
             dir,
             key,
             name,
-            speaks: super::speaks_for_shard(rank),
+            rank,
             content: PhantomData,
         }
     }
@@ -126,9 +126,12 @@ impl<'a, T: Content> ShardPlace<'a, T> {
                     set_aside: None,
                 });
             }
-            Err(error) => {
-                let _ = fs::remove_file(&pending);
-                return Err(error);
+            Err(_) => {
+                self.gather(&pending);
+                return Ok(Saved {
+                    merged: false,
+                    set_aside: None,
+                });
             }
         };
         let outcome = self.absorb();
@@ -234,7 +237,9 @@ impl<'a, T: Content> ShardPlace<'a, T> {
             .collect();
         let mut shard = match self.read() {
             // Were it the first rank to get here that moves the file, the one that speaks might find nothing at all.
-            Err(Refusal::Damaged { .. }) if self.speaks => self.read_or_set_aside()?,
+            Err(Refusal::Damaged { .. }) if super::speaks_for_shard(self.rank) => {
+                self.read_or_set_aside()?
+            }
             other => other?,
         };
         for (name, run) in pending {
@@ -247,12 +252,11 @@ impl<'a, T: Content> ShardPlace<'a, T> {
     }
 
     /// Takes the lock; `None` when the time is over or `is_done` says that it is needed no longer.
-    fn lock(&self, wait: Duration, is_done: &dyn Fn() -> bool) -> Result<Option<File>, StateError> {
+    ///
+    /// # Errors
+    /// The file system has no locks, or the lock file cannot be made.
+    fn lock(&self, wait: Duration, is_done: &dyn Fn() -> bool) -> io::Result<Option<File>> {
         let path = self.dir.join(format!("{}.lock", self.name));
-        let failed = |source| StateError::Lock {
-            path: path.clone(),
-            source,
-        };
         // O_NONBLOCK: something else of that name, a pipe for example, must not block.
         let file = OpenOptions::new()
             .read(true)
@@ -260,8 +264,7 @@ impl<'a, T: Content> ShardPlace<'a, T> {
             .create(true)
             .truncate(false)
             .custom_flags(libc::O_NONBLOCK)
-            .open(&path)
-            .map_err(failed)?;
+            .open(path)?;
         let end = Instant::now() + wait;
         loop {
             if is_done() {
@@ -271,7 +274,38 @@ impl<'a, T: Content> ShardPlace<'a, T> {
                 Ok(()) => return Ok(Some(file)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= end => return Ok(None),
                 Err(TryLockError::WouldBlock) => std::thread::sleep(RETRY),
-                Err(TryLockError::Error(source)) => return Err(failed(source)),
+                Err(TryLockError::Error(source)) => return Err(source),
+            }
+        }
+    }
+
+    /// Without a lock, takes the rank's earlier pending files into this one. Each is first renamed, in which one process
+    /// alone succeeds. (One that ends, or rewrites its own file, in that moment may count a run twice; none is lost.)
+    fn gather(&self, pending: &Path) {
+        let Some(own) = pending.file_name().and_then(|name| name.to_str()) else {
+            return;
+        };
+        let of_rank = format!("{}{PENDING}{}-", self.name, self.rank);
+        let names = self.pending().unwrap_or_default().into_iter();
+        for name in names.filter(|name| name.starts_with(&of_rank) && name != own) {
+            let file = self.dir.join(&name);
+            let taken = self.dir.join(format!("{own}-taken"));
+            if fs::rename(&file, &taken).is_err() {
+                continue;
+            }
+            match (envelope::read::<T>(&taken), envelope::read(pending)) {
+                (Ok(Some(mut all)), Ok(Some(run))) if all.key() == self.key => {
+                    all.take_in(run);
+                    let temporary = self.dir.join(format!(".{own}"));
+                    if replace(pending, &temporary, &all).is_err() {
+                        let _ = fs::rename(&taken, &file);
+                        return;
+                    }
+                    let _ = fs::remove_file(&taken);
+                }
+                (Err(Refusal::Damaged { .. }), _) => drop(set_aside(&taken)),
+                // Of a later version, or none of ours.
+                _ => drop(fs::rename(&taken, &file)),
             }
         }
     }

@@ -208,6 +208,49 @@ fn a_run_that_does_not_get_the_lock_is_kept_for_the_next() {
     assert_eq!(load(dir.path(), &k, 2).unwrap().unwrap().runs, 1);
 }
 
+/// Where there are no locks, or none that this process may take.
+#[test]
+fn without_a_lock_each_rank_keeps_one_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let k = key();
+    let place = ShardPlace::<Shard>::new(dir.path(), &k, 0);
+    let lock = dir.path().join(format!("{}.lock", place.name));
+    fs::create_dir(&lock).unwrap();
+    for runs in 1..4 {
+        for rank in [0, 10] {
+            assert!(
+                !save(dir.path(), &k, rank, rank_state(&[1], 1))
+                    .unwrap()
+                    .merged
+            );
+            assert_eq!(load(dir.path(), &k, rank).unwrap().unwrap().runs, runs);
+        }
+        assert_eq!(names(dir.path()).len(), 2, "{:?}", names(dir.path()));
+    }
+    // What is damaged is set aside, what is not copytune's stays as it is.
+    let file = |rest: &str| dir.path().join(format!("{}{PENDING}{rest}", place.name));
+    fs::write(
+        file("0-damaged"),
+        "{\"format\":\"copytune-state\",\"schema\"",
+    )
+    .unwrap();
+    fs::write(file("0-foreign"), "some text").unwrap();
+    save(dir.path(), &k, 0, rank_state(&[1], 1)).unwrap();
+    assert_eq!(load(dir.path(), &k, 0).unwrap().unwrap().runs, 4);
+    assert!(!file("0-damaged").exists());
+    assert_eq!(fs::read_to_string(file("0-foreign")).unwrap(), "some text");
+    assert_eq!(names(dir.path()).len(), 4, "{:?}", names(dir.path()));
+    fs::remove_dir(lock).unwrap();
+    assert!(
+        save(dir.path(), &k, 10, rank_state(&[1], 1))
+            .unwrap()
+            .merged
+    );
+    for rank in [0, 10] {
+        assert_eq!(load(dir.path(), &k, rank).unwrap().unwrap().runs, 4);
+    }
+}
+
 #[test]
 fn a_pending_file_that_a_crash_left_behind_counts_once() {
     let dir = tempfile::tempdir().unwrap();

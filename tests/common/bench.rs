@@ -1,5 +1,6 @@
 //! `copytune bench` as a command.
 
+use super::job::Cores;
 use super::shim;
 use std::process::{Command, Output};
 
@@ -11,8 +12,14 @@ pub fn bench() -> Command {
     command
 }
 
+/// The cores of a benchmark, which starts programs of up to four ranks.
+pub fn cores() -> Cores {
+    Cores::take(4)
+}
+
 /// Runs it with the preload library of this build.
 pub fn with_shim(command: &mut Command) -> Output {
+    let _cores = cores();
     command
         .env("COPYTUNE_LIB", shim())
         .output()

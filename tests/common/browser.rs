@@ -23,7 +23,9 @@ impl Browser {
     /// What it says on its console while it shows a page, and what the options make it print.
     fn show(&self, page: &Path, options: &[String]) -> (Vec<String>, String) {
         let profile = private_dir();
+        // It is several processes.
         let outcome = Job::alone(&self.0)
+            .cores(2)
             .args([
                 "--headless=new",
                 "--no-sandbox",

@@ -18,6 +18,7 @@ pub struct Job {
     preload: Vec<PathBuf>,
     limit: Duration,
     attempts: usize,
+    cores: usize,
 }
 
 /// What came of it.
@@ -39,6 +40,7 @@ impl Job {
             preload: Vec::new(),
             limit: Duration::from_secs(120),
             attempts: 1,
+            cores: 0,
         }
     }
 
@@ -46,6 +48,7 @@ impl Job {
     pub fn ranks(library: Library, ranks: usize, program: impl AsRef<Path>) -> Self {
         Self {
             library: Some((library, ranks)),
+            cores: ranks.max(2),
             ..Self::alone(program)
         }
     }
@@ -72,6 +75,12 @@ impl Job {
         self.preload(shim()).env("COPYTUNE_DIR", dir)
     }
 
+    /// Times with a clock that goes on by a microsecond with each reading: what is learnt then hangs on the program alone, not
+    /// on how fast or busy the machine is. All routines are equally fast, so none is adopted.
+    pub fn given_time(self) -> Self {
+        self.env("COPYTUNE_TEST_CLOCK", "1000")
+    }
+
     /// Preloads a library; may be called several times, the first comes first.
     pub fn preload(mut self, library: impl AsRef<Path>) -> Self {
         self.preload.push(library.as_ref().to_path_buf());
@@ -80,6 +89,12 @@ impl Job {
 
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// Does not run beside others that need these cores too. Jobs of ranks ask for as many as they have.
+    pub fn cores(mut self, cores: usize) -> Self {
+        self.cores = cores;
         self
     }
 
@@ -104,7 +119,7 @@ impl Job {
     /// # Panics
     /// When it cannot be started or runs out of time.
     pub fn run(&self) -> Outcome {
-        let _slot = self.library.map(|_| Slot::take());
+        let _cores = (self.cores > 0).then(|| Cores::take(self.cores));
         let dir = super::private_dir();
         let (out, err) = (dir.path().join("stdout"), dir.path().join("stderr"));
         let read = |path: &Path| {
@@ -231,28 +246,30 @@ fn await_end(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     None
 }
 
-/// A turn to run an MPI job: ranks poll, so more jobs than the cores can hold only slow each other down.
-struct Slot {
-    _lock: File,
+/// Some of the machine's cores, which no other test that asks for some has meanwhile: ranks poll, so more of them than the cores
+/// can hold only starve each other.
+#[derive(Debug)]
+pub struct Cores {
+    _locks: Vec<File>,
 }
 
-impl Slot {
-    fn take() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let slots: Vec<File> = (0..(cores / 2).max(1))
-            .map(|i| {
-                File::create(scratch().join(format!("slot-{i}.lock")))
-                    .expect("the lock file can be made")
-            })
-            .collect();
-        loop {
-            for slot in &slots {
-                if slot.try_lock().is_ok() {
-                    let lock = slot.try_clone().expect("a file can be duplicated");
-                    return Self { _lock: lock };
-                }
+impl Cores {
+    /// That many, or all that there are. Who asks first gets them first, so that no one who needs many waits for ever.
+    pub fn take(wanted: usize) -> Self {
+        let file = |name: &str| {
+            File::create(scratch().join(format!("{name}.lock"))).expect("the lock file can be made")
+        };
+        let all = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let mut free: Vec<File> = (0..all).map(|core| file(&format!("core-{core}"))).collect();
+        let mut locks = Vec::new();
+        let turn = file("turn");
+        turn.lock().expect("the lock can be taken");
+        while locks.len() < wanted.min(all) {
+            match free.iter().position(|core| core.try_lock().is_ok()) {
+                Some(place) => locks.push(free.swap_remove(place)),
+                None => std::thread::sleep(Duration::from_millis(10)),
             }
-            std::thread::sleep(Duration::from_millis(10));
         }
+        Self { _locks: locks }
     }
 }

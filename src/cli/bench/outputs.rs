@@ -11,7 +11,7 @@ use crate::cli::output::write_whole;
 /// Where results go besides the standard output.
 #[derive(clap::Args)]
 pub struct Outputs {
-    /// Exit with status 1 when a target is not met
+    /// Exit with status 1 unless every target is met: one that is not shown is not
     #[arg(long, help_heading = "Output")]
     check: bool,
     /// Write everything that was measured, as JSON

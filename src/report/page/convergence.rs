@@ -98,7 +98,7 @@ fn of_interval(report: &Report, names: &Names, place: usize) -> Markup {
     }
     let number = evaluations(longest);
     let chart = Chart {
-        title: format!("Search of loop {}", names.of(place)),
+        title: format!("Search of interval {}", names.of(place)),
         summary: format!(
             "{} executions of rank {rank}; the best known ended at {} of the default's time.",
             units::count(number),
@@ -126,7 +126,7 @@ fn of_interval(report: &Report, names: &Names, place: usize) -> Markup {
         ..Chart::default()
     };
     let caption = html! {
-        b { "Loop " (names.link(place)) }
+        b { "Interval " (names.link(place)) }
         ": " (names.long(report, place).split_once(": ").map_or("", |(_, call)| call))
         ". Dots: rank " (rank)
         @if longest.stride > 1 { ", each the mean of " (longest.stride) " executions" }

@@ -45,7 +45,7 @@ pub(super) fn section(report: &Report, names: &Names, flow: Option<&Flow>) -> Op
     let places = places(report, flow.thread);
     let label = |number: usize| match places[number] {
         Some(place) => Label {
-            name: format!("Loop {}", names.of(place)),
+            name: format!("Interval {}", names.of(place)),
             colour: place,
             link: Some(format!("#interval-{place}")),
         },

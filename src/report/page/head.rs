@@ -57,7 +57,7 @@ fn tiles(report: &Report) -> Markup {
                 dt { "Run faster now" }
                 dd { (one("adopted", tally.adopted)) " of " (tally.tuned()) " intervals" }
                 dd.more {
-                    (one("default", tally.default)) " best as they were, " (one("learning", tally.learning)) " still learning"
+                    (one("default", tally.default)) " kept the default, " (one("learning", tally.learning)) " still learning"
                 }
             }
             div { dt { "Greatest gain" } (best_gain(best)) }

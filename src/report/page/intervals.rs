@@ -20,10 +20,10 @@ pub(super) fn section(report: &Report, names: &Names, listed: usize) -> Option<S
         } @else {
             div.scroll tabindex="0" role="group" aria-label="table of intervals" {
                 table.intervals {
-                    caption { "The loop with the longest time comes first. Total and executions are sums over ranks and runs." }
+                    caption { "Those of the loop with the longest time come first. Total and executions are sums over ranks and runs." }
                     thead {
                         tr {
-                            th scope="col" { "Loop" }
+                            th scope="col" { "Interval" }
                             th.n scope="col" { "Total" }
                             th.n scope="col" { "Share" }
                             th.n scope="col" { "Executions" }
@@ -42,7 +42,7 @@ pub(super) fn section(report: &Report, names: &Names, listed: usize) -> Option<S
     };
     Some(Section {
         id: "intervals",
-        heading: "Loops and calls",
+        heading: "Intervals and calls",
         content,
     })
 }

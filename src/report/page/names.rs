@@ -5,29 +5,16 @@ use std::path::Path;
 use maud::{Markup, html};
 
 use crate::analysis::hue;
-use crate::report::{IntervalRow, Report, SiteRow, units};
+use crate::report::{Report, SiteRow, units};
 
-/// The names of a report's intervals: the number of the loop as in `copytune show`, with a letter where a loop has several.
+/// The names of a report's intervals: their numbers, as in `copytune show`.
 #[derive(Debug)]
 pub(super) struct Names(Vec<String>);
 
 impl Names {
     pub(super) fn new(report: &Report) -> Self {
-        let rows = &report.intervals;
-        let mut names: Vec<String> = Vec::with_capacity(rows.len());
-        let mut place = 0;
-        for (number, row) in rows.iter().enumerate() {
-            let same = |other: Option<&IntervalRow>| other.is_some_and(|o| o.r#loop == row.r#loop);
-            let follows = number > 0 && same(rows.get(number - 1));
-            place = if follows { place + 1 } else { 0 };
-            let letter = if follows || same(rows.get(number + 1)) {
-                letters(place)
-            } else {
-                String::new()
-            };
-            names.push(format!("{}{letter}", row.r#loop));
-        }
-        Self(names)
+        let rows = report.intervals.iter();
+        Self(rows.map(|row| row.number.to_string()).collect())
     }
 
     /// The name of the interval in that place.
@@ -52,15 +39,6 @@ impl Names {
             bytes => format!("{} {} {}", site.call, units::bytes(bytes), place(site)),
         });
         format!("{}: {first}", self.of(interval))
-    }
-}
-
-/// a to z, aa, ab and so on.
-fn letters(place: usize) -> String {
-    let last = char::from(b'a' + (place % 26) as u8);
-    match place / 26 {
-        0 => last.to_string(),
-        more => format!("{}{last}", letters(more - 1)),
     }
 }
 
@@ -92,16 +70,5 @@ pub(super) fn location(site: &SiteRow) -> Markup {
             }
             @if location.file.is_some() { " " span.file { (place(site)) } }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn letters_go_on_after_z() {
-        let names: Vec<String> = [0, 1, 25, 26, 27, 51, 52, 701, 702]
-            .map(super::letters)
-            .into();
-        assert_eq!(names, ["a", "b", "z", "aa", "ab", "az", "ba", "zz", "aaa"]);
     }
 }

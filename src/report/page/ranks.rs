@@ -22,7 +22,7 @@ pub(super) fn section(report: &Report, names: &Names, listed: usize) -> Option<S
     let content = html! {
         (gains(report, names))
         @if shared.is_empty() {
-            p { "No interval is executed by several ranks: their loops begin at different calls." }
+            p { "No interval is executed by several ranks: theirs begin at different calls." }
         } @else {
             (spread(report, names, &shared, listed))
             (rest(shared.len(), listed, "intervals"))
@@ -47,7 +47,7 @@ fn gains(report: &Report, names: &Names) -> Markup {
     let middle = (shown.len() as f64 - 1.0) / 2.0;
     let series: Vec<Series> = (shown.into_iter().enumerate())
         .map(|(number, (place, row))| Series {
-            name: format!("loop {}", names.of(place)),
+            name: format!("interval {}", names.of(place)),
             tone: number,
             mark: Mark::Dots,
             points: (row.by_rank.iter())
@@ -133,7 +133,7 @@ fn spread(report: &Report, names: &Names, shared: &[usize], listed: usize) -> Ma
                 caption { "Least and greatest of the ranks. The interval with the longest time comes first." }
                 thead {
                     tr {
-                        th scope="col" { "Loop" }
+                        th scope="col" { "Interval" }
                         th.n scope="col" { "Ranks" }
                         th.n scope="col" { "Total" }
                         th.n scope="col" { "Default" }

@@ -187,7 +187,7 @@ fn boxes_of_the_flowgraph_are_those_of_the_tables() {
     let links = select(&page, "svg.flow a[href='#interval-0']");
     assert_eq!((links.len(), report.intervals.len()), (1, 1));
     assert!(
-        text(links[0]).contains("Loop 1: 100 times"),
+        text(links[0]).contains("Interval 1: 100 times"),
         "{}",
         text(links[0])
     );
