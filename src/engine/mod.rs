@@ -407,7 +407,7 @@ impl Engine {
         if self.nodes.iter().any(|node| node.routine.is_some()) {
             return self.try_out(clock, idle);
         }
-        self.trial.abandon();
+        self.abandon_trial();
         self.reads.begin();
         let rest = self.rest.begin();
         if rest > 0 {
@@ -419,7 +419,7 @@ impl Engine {
 
     /// The rest that was offered is not taken.
     pub fn refuse_rest(&mut self) {
-        self.trial.abandon();
+        self.abandon_trial();
         self.rest.refuse();
     }
 

@@ -93,7 +93,7 @@ impl Engine {
     /// timed counts for nothing, as this stretch would be shorter than the others.
     #[cold]
     pub fn end_rest(&mut self, remaining: usize) {
-        self.trial.abandon();
+        self.abandon_trial();
         self.rest.end(remaining);
     }
 }
