@@ -18,9 +18,9 @@ const FOLLOWING: f64 = 50e-9;
 /// than following its calls costs, which both sides of the comparison paid for.
 fn pays(interval: &format::Interval) -> bool {
     let tuner = interval.tuner.as_ref();
-    let confirmed = tuner.and_then(|tuner| tuner.get("confirmed")?.as_bool());
+    let verdict = tuner.and_then(|tuner| tuner.get("trials")?.get("verdict")?.as_str());
     let gain = interval.gain.map_or(0.0, |gain| gain.mean) * interval.default.mean;
-    confirmed == Some(true) || gain > FOLLOWING * interval.nodes.len() as f64
+    verdict == Some("confirmed") || gain > FOLLOWING * interval.nodes.len() as f64
 }
 
 /// What a rank's state tells an engine.
@@ -193,7 +193,8 @@ impl Record {
             Some(other) => {
                 let executions = other.executions + recorded.executions;
                 let dissolved = other.dissolved && recorded.dissolved;
-                if recorded.evidence > other.evidence {
+                let worth = |interval: &format::Interval| (interval.generation, interval.evidence);
+                if worth(&recorded) > worth(other) {
                     *other = recorded;
                 }
                 (other.executions, other.dissolved) = (executions, dissolved);
@@ -347,6 +348,7 @@ impl Record {
             executions,
             seconds: total * self.tick,
             phase: phase(interval, &chosen),
+            generation: interval.tuner.as_ref().map_or(0, Tuner::generation),
             evidence,
             default,
             tuned,

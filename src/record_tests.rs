@@ -5,6 +5,7 @@ use crate::routines::Features;
 use crate::state::Key;
 use crate::state::graph::{Ending, GraphShard, Recorded};
 use crate::tuner::Settings;
+use crate::tuner::usage::Verdict;
 use std::collections::BTreeMap;
 
 /// A clock that the test sets.
@@ -280,12 +281,13 @@ fn an_adoption_that_gains_less_than_following_costs_is_used_once_it_is_confirmed
         };
         knowledge(&state).choices.len()
     };
-    let tried = |confirmed: bool| serde_json::json!({ "confirmed": confirmed });
-    assert_eq!(used(0.02, tried(false)), 0);
+    let tried = |verdict: Verdict| serde_json::json!({ "trials": { "verdict": verdict } });
+    assert_eq!(used(0.02, tried(Verdict::Untried)), 0);
+    assert_eq!(used(0.02, tried(Verdict::Unknown)), 0);
     assert_eq!(used(0.02, serde_json::json!({})), 0);
-    assert_eq!(used(0.02, tried(true)), 2);
-    assert_eq!(used(0.05, tried(false)), 2);
-    assert_eq!(used(f64::NAN, tried(false)), 0);
+    assert_eq!(used(0.02, tried(Verdict::Confirmed)), 2);
+    assert_eq!(used(0.05, tried(Verdict::Unknown)), 2);
+    assert_eq!(used(f64::NAN, tried(Verdict::Unknown)), 0);
 }
 
 /// A routine that any CPU has, and that the first search tries.
@@ -385,7 +387,7 @@ fn the_interval_executed_last_and_most_speaks_for_a_node() {
         used_at,
         executions,
         chosen: vec![Some(routine.to_owned())],
-        tuner: Some(serde_json::json!({ "confirmed": true })),
+        tuner: Some(serde_json::json!({ "trials": { "verdict": "confirmed" } })),
         ..format::Interval::default()
     };
     let chosen = |intervals: [format::Interval; 2]| {
@@ -441,4 +443,56 @@ fn one_long_wait_counts_once() {
             "{bytes}: {seconds} of {took} s"
         );
     }
+}
+
+/// What a run has found wanting and taken back must not come back from the file of the runs before it, however much they had
+/// tried.
+#[test]
+fn what_drift_has_taken_back_stays_taken_back_when_it_is_saved() {
+    let run = |thread: &mut Thread, calls: usize| (0..calls).for_each(|_| thread.call(16));
+    let dir = tempfile::tempdir().unwrap();
+    let save = |thread: &Thread| {
+        crate::state::save(dir.path(), &key(), 0, thread.saved()).unwrap();
+        let state = crate::state::load(dir.path(), &key(), 0).unwrap().unwrap();
+        assert_eq!(state.intervals.len(), 1);
+        (state.intervals[0].clone(), knowledge(&state))
+    };
+    let fast: fn(RoutineId) -> u64 = |routine| if routine == best() { 1000 } else { 3000 };
+    let slow: fn(RoutineId) -> u64 = |routine| if routine == best() { 9000 } else { 3000 };
+
+    let mut first = Thread::new(Mode::Tune, Knowledge::default());
+    first.cost = fast;
+    run(&mut first, 8000);
+    let (adopted, known) = save(&first);
+    assert_eq!(adopted.phase, format::Phase::Adopted);
+
+    let mut second = Thread::new(Mode::Tune, known);
+    second.cost = fast;
+    run(&mut second, 8000);
+    second.cost = slow;
+    let is_decided = |thread: &Thread| {
+        let interval = thread.engine.interval(thread.engine.tracker().live()[0]);
+        !interval.unwrap().tuner.as_ref().unwrap().is_undecided()
+    };
+    for round in 0.. {
+        run(&mut second, 1);
+        if !is_decided(&second) {
+            break;
+        }
+        assert!(round < 100_000, "the shift is not noticed");
+    }
+    // First nothing is decided, then the default is; either way nothing is used.
+    for phase in [format::Phase::Baseline, format::Phase::Rejected] {
+        while phase == format::Phase::Rejected && !is_decided(&second) {
+            run(&mut second, 1);
+        }
+        let (interval, known) = save(&second);
+        assert_eq!(interval.phase, phase);
+        assert!(interval.evidence < adopted.evidence);
+        assert!(known.choices.is_empty());
+    }
+
+    // What began with the file of the first run, and did not see the shift, is no newer for being saved later.
+    let (interval, _) = save(&first);
+    assert_eq!(interval.phase, format::Phase::Rejected);
 }

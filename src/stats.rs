@@ -3,7 +3,7 @@
 //! Nothing here panics: what cannot be computed (too few values, no spread, values that are not finite) is `None`.
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 /// Count, mean and variance of a stream of values, in constant memory (Welford 1962).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -190,6 +190,26 @@ pub fn trimmed_interval(values: &mut [f64], confidence: f64) -> Option<Interval>
     let estimate = trimmed_mean_in_place(values)?;
     let (error, kept) = trimmed_error(values)?;
     Interval::around(estimate, critical_t(kept - 1.0, confidence)? * error.sqrt())
+}
+
+/// The part of a probability of error that the comparison with this number, from 1, may use, where nobody knows how many there
+/// will be: 6/(π²k²), which add up to 1. So all comparisons together err with no more than that probability (the union bound, which
+/// asks for no independence).
+pub fn share_of_error(error: f64, number: u32) -> f64 {
+    let k = f64::from(number.max(1));
+    error * 6.0 / (std::f64::consts::PI * k).powi(2)
+}
+
+/// The least gain that the best one of several has with 95 % confidence, given 95 % intervals of all that were compared: each is
+/// widened until all hold together (Bonferroni, as if estimates were normal), and the greatest lower end counts. The greatest
+/// estimate would be too large: it is the best and the luckiest. `None` of nothing.
+pub fn least_of_the_best(intervals: &[Interval]) -> Option<f64> {
+    let normal = Normal::standard();
+    let quantile = |error: f64| normal.inverse_cdf(1.0 - error / 2.0);
+    let wider = quantile(0.05 / intervals.len().max(1) as f64) / quantile(0.05);
+    let low = |of: &Interval| of.estimate - wider * (of.estimate - of.low);
+    let lows = intervals.iter().map(low).filter(|low| low.is_finite());
+    lows.max_by(f64::total_cmp)
 }
 
 /// Confidence interval of a mean. `None` below two values.

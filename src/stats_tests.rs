@@ -1,4 +1,5 @@
 use super::*;
+use crate::tuner::random::Random;
 
 fn moments(values: &[f64]) -> Moments {
     values.iter().copied().collect()
@@ -201,4 +202,32 @@ fn wild_values_do_not_move_a_trimmed_geometric_mean() {
     );
     assert_eq!(trimmed_geometric_mean(&[1.0, 1.0, -1.0], 0.95), None);
     assert_eq!(trimmed_geometric_mean(&[1.0, f64::NAN], 0.95), None);
+}
+
+#[test]
+fn the_shares_of_an_error_add_up_to_it() {
+    let sum: f64 = (1..100_000).map(|k| share_of_error(0.05, k)).sum();
+    assert!(sum < 0.05 && sum > 0.0499, "{sum}");
+    assert!((1..100).all(|k| share_of_error(0.05, k) > share_of_error(0.05, k + 1)));
+    assert_eq!(share_of_error(0.05, 0), share_of_error(0.05, 1));
+}
+
+/// Of alternatives that gain nothing the best seems to gain much, and is hardly ever said to.
+#[test]
+fn the_luckiest_of_many_is_not_said_to_gain() {
+    let mut random = Random::new(3);
+    let (mut luckiest, mut said) = (0, 0);
+    for _ in 0..1000 {
+        let intervals: Vec<Interval> = (0..20)
+            .map(|_| Interval::around(random.normal(), 1.96).unwrap())
+            .collect();
+        luckiest += u32::from(intervals.iter().any(|gain| gain.low > 0.0));
+        said += u32::from(least_of_the_best(&intervals).unwrap() > 0.0);
+    }
+    assert!(luckiest > 300, "{luckiest} of 1000");
+    assert!(said <= 25 + 15, "{said} of 1000");
+    let one = Interval::around(8.0, 6.0).unwrap();
+    assert!((least_of_the_best(&[one]).unwrap() - one.low).abs() < 1e-9);
+    assert!(least_of_the_best(&[one, one]).unwrap() < one.low);
+    assert_eq!(least_of_the_best(&[]), None);
 }

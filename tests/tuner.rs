@@ -254,13 +254,21 @@ fn refuses_damaged_state(name: &str) {
         let saved: Saved = serde_json::from_value(value).map_err(|error| error.to_string())?;
         let mut tuner =
             Tuner::restore(saved, &[5, 4], &settings).map_err(|error| error.to_string())?;
-        trace(&mut tuner, 300, 1);
+        let run = trace(&mut tuner, 300, 1);
+        let is_possible = |configuration: &Vec<u16>| match configuration[..] {
+            [first, second] => first < 5 && second < 4,
+            _ => false,
+        };
+        assert!(run.iter().all(is_possible), "{name}: {run:?}");
+        let outcome = tuner.outcome();
+        assert!(outcome.is_none_or(|outcome| outcome.is_sound()), "{name}");
         Ok(())
     };
     assert_eq!(restore(good.clone()), Ok(()));
     let mut leaves = Vec::new();
     collect(&good, String::new(), &mut leaves);
     assert!(leaves.len() > 50);
+    let (mut refused, mut harmless) = (0, 0);
     for leaf in &leaves {
         for bad in [
             serde_json::Value::Null,
@@ -271,10 +279,17 @@ fn refuses_damaged_state(name: &str) {
         ] {
             let mut value = good.clone();
             *value.pointer_mut(leaf).expect("a leaf") = bad;
-            // Refused or harmless: what must never happen is a panic or a choice out of range.
-            let _ = restore(value);
+            // Refused or harmless: what must never happen is a panic, or what `restore` looks for.
+            match restore(value) {
+                Ok(()) => harmless += 1,
+                Err(_) => refused += 1,
+            }
         }
     }
+    assert!(
+        refused > leaves.len(),
+        "{name}: {refused} refused, {harmless} harmless"
+    );
     for (at, bad) in [
         ("/winner", serde_json::json!([9, 0])),
         ("/search/current", serde_json::json!([0])),

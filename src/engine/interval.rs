@@ -11,6 +11,7 @@ use super::{Config, Node};
 use crate::flow::{IntervalId, NodeId};
 use crate::routines::{CopyFn, Features, RoutineId};
 use crate::stats::Sums;
+use crate::tuner::usage::Verdict;
 use crate::tuner::{Phase, Settings, Tuner};
 use presence::Presence;
 
@@ -123,6 +124,8 @@ pub struct Interval {
     explores: bool,
     /// The variable that its first node is.
     entry: Option<u32>,
+    /// While a trial has the default in place of what is adopted: [`Self::untimed`] as it was.
+    stood_down: Option<u32>,
     presence: Presence,
     /// Whether its tuner has decided anything since it has it: else others have said so before.
     pub(super) has_decided: bool,
@@ -147,6 +150,7 @@ impl Interval {
             seen: 0,
             explores: false,
             entry: None,
+            stood_down: None,
             presence: Presence::default(),
             has_decided: false,
         }
@@ -228,12 +232,16 @@ impl Interval {
             }
             return Timing::Decision;
         }
-        self.timing_otherwise()
+        self.timing_otherwise(nodes)
     }
 
     /// The same where nothing is explored.
     #[inline(never)]
-    fn timing_otherwise(&mut self) -> Timing {
+    fn timing_otherwise(&mut self, nodes: &mut [Node]) -> Timing {
+        if self.stood_down.is_some() {
+            self.take_post(nodes);
+            return Timing::Nothing;
+        }
         if let Some(tuner) = &mut self.tuner
             && self.stage == Stage::Tuning
         {
@@ -304,14 +312,40 @@ impl Interval {
         self.elapsed.total(self.executions, typical)
     }
 
-    /// What was adopted is taken back.
+    /// Its calls have the default in place of what is adopted until [`Self::take_post`], but for so many executions at most. None of
+    /// them is timed, so all cost the same.
     #[cold]
-    pub(super) fn revoke(&mut self, nodes: &mut [Node]) {
-        if let Some(tuner) = &mut self.tuner {
-            tuner.revoke();
+    pub(super) fn stand_down(&mut self, executions: u32, nodes: &mut [Node]) {
+        self.stood_down = self.stood_down.or(Some(self.untimed));
+        self.untimed = executions;
+        for variable in &self.variables {
+            variable.choose(0, nodes);
         }
-        self.apply(nodes);
-        self.new_phase(nodes);
+    }
+
+    /// What is adopted is in use again.
+    #[cold]
+    pub(super) fn take_post(&mut self, nodes: &mut [Node]) {
+        if let Some(untimed) = self.stood_down.take() {
+            self.untimed = untimed;
+            self.apply(nodes);
+        }
+    }
+
+    /// A trial of what is adopted has ended; returns whether it is taken back.
+    #[cold]
+    pub(super) fn note_trial(&mut self, verdict: Verdict, nodes: &mut [Node]) -> bool {
+        self.take_post(nodes);
+        let Some(tuner) = &mut self.tuner else {
+            return false;
+        };
+        tuner.note_trial(verdict);
+        let is_over = tuner.phase() != Phase::Adopted;
+        if is_over {
+            self.apply(nodes);
+            self.new_phase(nodes);
+        }
+        is_over
     }
 
     #[cold]

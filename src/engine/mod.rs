@@ -423,10 +423,10 @@ impl Engine {
         let call = now.wrapping_sub(before) as f64 / f64::from(calls);
         let rest = if self.rest.was_disturbed() {
             self.pause(now, call)
-        } else if self.uses_routines() {
+        } else if self.uses_routines() || self.trial.is_under_way() {
             self.try_out(clock, idle)
         } else {
-            self.trial.abandon();
+            self.abandon_trial();
             self.rest.begin(self.budget.calls_of_a_rest(call))
         };
         if rest > 0 {
@@ -440,7 +440,7 @@ impl Engine {
     /// A slice of followed calls has ended in which something was learnt; lately a call came every `call` ticks. Returns how many
     /// are to pass unseen, so that learning costs no more than it may.
     fn pause(&mut self, now: u64, call: f64) -> usize {
-        self.trial.abandon();
+        self.abandon_trial();
         self.rest.next_slice();
         self.budget.follow(SLICE);
         let pause = self.budget.pause(now);
@@ -470,7 +470,7 @@ impl Engine {
 
     /// The rest that was offered is not taken.
     pub fn refuse_rest(&mut self) {
-        self.trial.abandon();
+        self.abandon_trial();
         self.rest.refuse();
     }
 

@@ -3,12 +3,18 @@
 //! A guard compares executions of which every single one is followed and timed: what following costs, both sides pay.
 //! Short messages feel it. So after an adoption the thread runs by turns as it will run from now on, and at rest, as
 //! it would run with nothing adopted, for many calls each; two readings of the clock time all of them. Where rest is
-//! faster with 95 % confidence, the adoptions are taken back.
+//! faster with 95 % confidence, adoptions are taken back.
+//!
+//! One verdict on all of them would let a bad one hide behind good ones. So where several are in use, each is first tried by
+//! itself: by turns it is in use and the default is, while the others go on. One without which the thread is faster is taken back.
+//! Then all are tried together; confirmed is what has proved itself in both. Where rest is faster, those that have not proved
+//! themselves go first. What cannot be told is unknown, and the next run tries again.
 
-use super::{Clock, Engine, Mode};
+use super::{Clock, Engine, Interval, Mode};
 use crate::flow::IntervalId;
-use crate::stats::trimmed_welch;
+use crate::stats::{share_of_error, trimmed_interval};
 use crate::tuner::random::Random;
+use crate::tuner::usage::Verdict;
 use crate::tuner::{Phase, Tuner};
 
 /// Calls of a stretch but the last one, which is followed in any case.
@@ -16,101 +22,126 @@ const STRETCH: u32 = 512;
 /// Numbers of pairs of stretches after which the difference is looked at; the last ends the trial.
 const LOOKS: [usize; 3] = [4, 8, 16];
 const MOST_PAIRS: usize = LOOKS[LOOKS.len() - 1];
-/// Probability of a wrong claim, both directions, all looks.
+/// Probability of a wrong claim, both directions, all looks of all trials of an adoption.
 const ERROR: f64 = 0.05;
 /// Calls in a row at which operations are in progress after which there will hardly be one without.
 const PATIENCE: u8 = 128;
-/// Trials of one run: where a program changes all the time, none comes to an end.
-const TRIALS: u8 = 16;
+/// Trials of one run that may come to nothing: where a program changes all the time, none comes to an end.
+const ABANDONED: u8 = 16;
+
+/// What is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subject {
+    /// All that is adopted, against rest.
+    All,
+    /// What one interval has adopted, against the default there.
+    One(IntervalId),
+}
 
 /// What a stretch runs with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arm {
-    Followed,
-    Rested,
+    With,
+    Without,
 }
+
+/// What an interval has adopted: by its number, and that of its tuner's latest comparison.
+type Adoption = (IntervalId, u32);
 
 /// The trial under way, or the next one.
 #[derive(Debug)]
 pub(super) struct Trial {
+    /// What is tried; none: no trial is under way.
+    subject: Option<Subject>,
+    /// Adopted intervals on trial, with their executions when it began.
+    on_trial: Vec<(IntervalId, u64)>,
+    /// How many trials those on trial have had, this one among them.
+    number: u32,
     /// Ticks of the stretches of either arm.
-    followed: Vec<f64>,
-    rested: Vec<f64>,
-    /// Whether routines other than the default are in use.
-    in_use: bool,
+    with: Vec<f64>,
+    without: Vec<f64>,
     /// The arm under way, and when it began.
     arm: Option<Arm>,
     began: u64,
-    /// Adopted intervals on trial, with their executions when it began.
-    on_trial: Vec<(IntervalId, u64)>,
+    /// Whether routines other than the default are in use.
+    in_use: bool,
+    /// Adoptions that were tried by themselves and are yet to be tried with the others: whether they have proved themselves.
+    alone: Vec<(Adoption, bool)>,
+    /// Intervals that were not executed while they were on trial, with their executions then.
+    idle: Vec<(IntervalId, u64)>,
     /// Calls at which a rest could not begin, since the last that could.
     postponed: u8,
-    /// Trials begun.
-    trials: u8,
+    /// Trials that came to nothing.
+    abandoned: u8,
     random: Random,
 }
 
 impl Trial {
     pub(super) fn new(seed: u64) -> Self {
         Self {
-            followed: Vec::with_capacity(MOST_PAIRS),
-            rested: Vec::with_capacity(MOST_PAIRS),
-            in_use: false,
+            subject: None,
+            on_trial: Vec::new(),
+            number: 1,
+            with: Vec::with_capacity(MOST_PAIRS),
+            without: Vec::with_capacity(MOST_PAIRS),
             arm: None,
             began: 0,
-            on_trial: Vec::new(),
+            in_use: false,
+            alone: Vec::new(),
+            idle: Vec::new(),
             postponed: 0,
-            trials: 0,
+            abandoned: 0,
             random: Random::new(seed),
         }
     }
 
     /// Whether routines other than the default are in use, and the thread is not to run as without them.
     pub(super) fn needs_routines(&self) -> bool {
-        self.in_use && self.arm != Some(Arm::Rested)
+        let rests = self.arm == Some(Arm::Without) && self.subject == Some(Subject::All);
+        self.in_use && !rests
     }
 
-    /// What was timed so far counts for nothing.
-    pub(super) fn abandon(&mut self) {
-        self.in_use = false;
-        self.arm = None;
-        self.followed.clear();
-        self.rested.clear();
-        self.on_trial.clear();
+    /// Whether there is a trial whose stretches are to go on by turns.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.subject.is_some()
     }
 
     fn end_stretch(&mut self, now: u64) {
         let ticks = now.wrapping_sub(self.began) as f64;
         match self.arm.take() {
-            Some(Arm::Followed) => self.followed.push(ticks),
-            Some(Arm::Rested) => self.rested.push(ticks),
+            Some(Arm::With) => self.with.push(ticks),
+            Some(Arm::Without) => self.without.push(ticks),
             None => {}
         }
     }
 
     /// The second of a pair is what the first was not; the first is drawn.
     fn next_arm(&mut self) -> Arm {
-        match self.followed.len().cmp(&self.rested.len()) {
-            std::cmp::Ordering::Less => Arm::Followed,
-            std::cmp::Ordering::Greater => Arm::Rested,
-            std::cmp::Ordering::Equal if self.random.bits() >> 63 == 1 => Arm::Followed,
-            std::cmp::Ordering::Equal => Arm::Rested,
+        match self.with.len().cmp(&self.without.len()) {
+            std::cmp::Ordering::Less => Arm::With,
+            std::cmp::Ordering::Greater => Arm::Without,
+            std::cmp::Ordering::Equal if self.random.bits() >> 63 == 1 => Arm::With,
+            std::cmp::Ordering::Equal => Arm::Without,
         }
     }
 
-    /// Whether what was adopted may stay, once that is known.
-    fn verdict(&self) -> Option<bool> {
-        let pairs = self.followed.len();
-        if self.rested.len() != pairs || !LOOKS.contains(&pairs) {
-            return None;
-        }
-        let (mut rested, mut followed) = (self.rested.clone(), self.followed.clone());
-        let confidence = 1.0 - ERROR / LOOKS.len() as f64;
-        let gain = trimmed_welch(&mut rested, &mut followed, confidence);
-        match gain {
-            Some(gain) if gain.low > 0.0 => Some(true),
-            Some(gain) if gain.high < 0.0 => Some(false),
-            _ => (pairs >= MOST_PAIRS).then_some(true),
+    /// Whether as many stretches of one arm as of the other have been timed, and how many that are.
+    fn pairs(&self) -> Option<usize> {
+        (self.with.len() == self.without.len()).then_some(self.with.len())
+    }
+
+    /// What the trial has found, once that is known: from the ratios within pairs, as in a guard.
+    fn verdict(&self) -> Option<Verdict> {
+        let pairs = self.pairs().filter(|pairs| LOOKS.contains(pairs))?;
+        let both = self.without.iter().zip(&self.with);
+        let mut ratios: Vec<f64> = both
+            .map(|(without, with)| (without.max(1.0) / with.max(1.0)).ln())
+            .collect();
+        let error = share_of_error(ERROR, self.number) / LOOKS.len() as f64;
+        match trimmed_interval(&mut ratios, 1.0 - error) {
+            Some(gain) if gain.low > 0.0 => Some(Verdict::Confirmed),
+            Some(gain) if gain.high < 0.0 => Some(Verdict::Refuted),
+            _ => (pairs >= MOST_PAIRS).then_some(Verdict::Unknown),
         }
     }
 }
@@ -121,7 +152,7 @@ impl Engine {
     pub(super) fn try_out(&mut self, clock: &mut impl Clock, idle: bool) -> usize {
         let undisturbed = self.rest.is_calm();
         if !undisturbed {
-            self.trial.abandon();
+            self.abandon_trial();
         }
         self.trial.in_use = true;
         if self.config.mode != Mode::Tune || !self.is_trial_due() {
@@ -133,33 +164,41 @@ impl Engine {
             return 0;
         }
         self.trial.end_stretch(clock.now());
-        if let Some(stays) = self.trial.verdict() {
-            self.conclude_trial(stays);
+        self.use_all();
+        if let Some(verdict) = self.trial.verdict() {
+            self.conclude_trial(verdict);
             self.rest.go_on();
             return 0;
         }
-        if self.trial.on_trial.is_empty() {
-            self.trial.trials += 1;
-            self.trial.on_trial = self.unconfirmed().collect();
+        self.leave_idle();
+        if self.trial.subject.is_none() && !self.begin_trial() {
+            self.rest.go_on();
+            return 0;
         }
         let arm = self.trial.next_arm();
-        if arm == Arm::Rested && !idle {
+        let rests = arm == Arm::Without && self.trial.subject == Some(Subject::All);
+        if rests && !idle {
             self.postpone();
             return 0;
         }
         self.trial.arm = Some(arm);
         self.trial.postponed = 0;
-        match arm {
-            Arm::Followed => {
-                self.rest.expect(STRETCH + 1);
-                0
-            }
-            Arm::Rested => {
-                self.rest.leave_out(STRETCH);
-                self.lose_track();
-                STRETCH as usize
-            }
+        if rests {
+            self.rest.leave_out(STRETCH);
+            self.lose_track();
+            return STRETCH as usize;
         }
+        self.rest.expect(STRETCH + 1);
+        if arm == Arm::Without
+            && let Some(Subject::One(id)) = self.trial.subject
+            && let Some(interval) = self.intervals.get_mut(id as usize)
+        {
+            // An execution has a call at least, so it lasts for the stretch.
+            interval.stand_down(STRETCH + 2, &mut self.nodes);
+        }
+        // An execution that began in another stretch is not one of either.
+        self.started = None;
+        0
     }
 
     /// Tries again at the next call, or no more.
@@ -168,8 +207,8 @@ impl Engine {
         if self.trial.postponed < PATIENCE {
             self.rest.expect(1);
         } else {
-            self.trial.abandon();
-            self.trial.trials = TRIALS;
+            self.abandon_trial();
+            self.trial.abandoned = ABANDONED;
             self.rest.go_on();
         }
     }
@@ -181,39 +220,159 @@ impl Engine {
         }
     }
 
-    fn is_trial_due(&self) -> bool {
-        !self.trial.on_trial.is_empty()
-            || self.trial.trials < TRIALS && self.unconfirmed().next().is_some()
+    /// What was timed so far counts for nothing.
+    pub(super) fn abandon_trial(&mut self) {
+        self.use_all();
+        let trial = &mut self.trial;
+        if trial.subject.take().is_some() {
+            trial.abandoned = trial.abandoned.saturating_add(1);
+        }
+        trial.in_use = false;
+        trial.arm = None;
+        trial.with.clear();
+        trial.without.clear();
+        trial.on_trial.clear();
     }
 
-    /// Adopted intervals that no trial has confirmed, with their executions.
-    fn unconfirmed(&self) -> impl Iterator<Item = (IntervalId, u64)> {
+    /// An interval that has stood down takes its post again.
+    fn use_all(&mut self) {
+        if let Some(Subject::One(id)) = self.trial.subject
+            && let Some(interval) = self.intervals.get_mut(id as usize)
+        {
+            interval.take_post(&mut self.nodes);
+        }
+    }
+
+    fn is_trial_due(&self) -> bool {
+        self.trial.subject.is_some()
+            || self.trial.abandoned < ABANDONED && self.untried().next().is_some()
+    }
+
+    /// Live intervals that have adopted something.
+    fn adopted(&self) -> impl Iterator<Item = (IntervalId, &Interval, &Tuner)> {
         self.live.iter().filter_map(|&id| {
             let interval = self.intervals.get(id as usize)?;
             let tuner = interval.tuner.as_ref()?;
-            let due = tuner.phase() == Phase::Adopted && !tuner.is_confirmed();
-            due.then_some((id, interval.executions))
+            (tuner.phase() == Phase::Adopted).then_some((id, interval, tuner))
         })
     }
 
-    /// Confirms or takes back what was adopted in those intervals that were executed meanwhile.
+    /// Those of them that are to be tried out, with their executions.
+    fn untried(&self) -> impl Iterator<Item = (IntervalId, u64)> {
+        let due = self.adopted().filter(|(.., tuner)| tuner.wants_trial());
+        let due = due.map(|(id, interval, _)| (id, interval.executions));
+        due.filter(|due| !self.trial.idle.contains(due))
+    }
+
+    /// Begins with one of several that was not tried by itself, else with all; whether there is anything to try.
+    fn begin_trial(&mut self) -> bool {
+        let several = self.adopted().nth(1).is_some();
+        let mut untried = self.untried();
+        let alone = untried.find(|(id, _)| several && self.proved(*id).is_none());
+        drop(untried);
+        let (subject, on_trial) = match alone {
+            Some(one) => (Subject::One(one.0), vec![one]),
+            None => (Subject::All, self.untried().collect()),
+        };
+        let is_on_trial = |id: &IntervalId| on_trial.iter().any(|(other, _)| other == id);
+        let trials = self.adopted().filter(|(id, ..)| is_on_trial(id));
+        let trials = trials.map(|(.., tuner)| tuner.trials()).max();
+        self.trial.number = trials.unwrap_or(0).saturating_add(1);
+        self.trial.subject = (!on_trial.is_empty()).then_some(subject);
+        self.trial.on_trial = on_trial;
+        self.trial.subject.is_some()
+    }
+
+    fn adoption(&self, id: IntervalId) -> Option<Adoption> {
+        let interval = self.intervals.get(id as usize)?;
+        Some((id, interval.tuner.as_ref()?.comparisons()))
+    }
+
+    /// Whether what an interval has adopted has proved itself by itself; `None` where it was not tried so.
+    fn proved(&self, id: IntervalId) -> Option<bool> {
+        let adoption = self.adoption(id)?;
+        let mut alone = self.trial.alone.iter();
+        alone
+            .find(|(it, _)| *it == adoption)
+            .map(|(_, proved)| *proved)
+    }
+
+    /// A trial is given up for now none of whose intervals was executed in its first pairs.
+    fn leave_idle(&mut self) {
+        let is_idle = |(id, before): &(IntervalId, u64)| {
+            let interval = self.intervals.get(*id as usize);
+            interval.is_none_or(|interval| interval.executions == *before)
+        };
+        let is_judged = self.trial.pairs().is_some_and(|pairs| pairs > 0);
+        if is_judged && self.trial.on_trial.iter().all(is_idle) {
+            let idle = std::mem::take(&mut self.trial.on_trial);
+            self.set_idle(idle);
+            self.abandon_trial();
+            self.trial.in_use = true;
+        }
+    }
+
+    fn set_idle(&mut self, idle: Vec<(IntervalId, u64)>) {
+        let is_new = |(id, _): &(IntervalId, u64)| !idle.iter().any(|(other, _)| other == id);
+        self.trial.idle.retain(is_new);
+        self.trial.idle.extend(idle);
+    }
+
+    /// What follows for those that were executed meanwhile.
     #[cold]
-    fn conclude_trial(&mut self, stays: bool) {
-        for (id, before) in std::mem::take(&mut self.trial.on_trial) {
-            let Some(interval) = self.intervals.get_mut(id as usize) else {
-                continue;
-            };
-            if interval.executions == before {
-                continue;
+    fn conclude_trial(&mut self, verdict: Verdict) {
+        let on_trial = std::mem::take(&mut self.trial.on_trial);
+        let (executed, idle): (Vec<_>, Vec<_>) = on_trial.into_iter().partition(|(id, before)| {
+            let interval = self.intervals.get(*id as usize);
+            interval.is_some_and(|interval| interval.executions > *before)
+        });
+        self.set_idle(idle);
+        let executed: Vec<IntervalId> = executed.into_iter().map(|(id, _)| id).collect();
+        let subject = self.trial.subject.take();
+        match (subject, verdict) {
+            (Some(Subject::One(id)), Verdict::Unknown | Verdict::Confirmed) => {
+                let proved = verdict == Verdict::Confirmed;
+                let adoption = self.adoption(id);
+                self.trial.alone.extend(adoption.map(|it| (it, proved)));
             }
-            if stays {
-                interval.tuner.iter_mut().for_each(Tuner::confirm);
-            } else {
-                interval.revoke(&mut self.nodes);
-                self.new_phase = Some(id);
-                self.news = true;
+            (Some(Subject::All), Verdict::Confirmed) => {
+                for id in executed {
+                    match self.proved(id) {
+                        Some(false) => self.note_trial(id, Verdict::Unknown),
+                        _ => self.note_trial(id, Verdict::Confirmed),
+                    }
+                }
+            }
+            (Some(Subject::All), Verdict::Refuted) => {
+                let is_doubtful = |id: &IntervalId| self.proved(*id) != Some(true);
+                let (doubtful, proved): (Vec<_>, Vec<_>) =
+                    executed.into_iter().partition(is_doubtful);
+                let guilty = if doubtful.is_empty() {
+                    proved
+                } else {
+                    doubtful
+                };
+                for id in guilty {
+                    self.note_trial(id, Verdict::Refuted);
+                }
+            }
+            _ => {
+                for id in executed {
+                    self.note_trial(id, verdict);
+                }
             }
         }
-        self.trial.abandon();
+        self.abandon_trial();
+    }
+
+    /// A trial of an interval has ended for this run.
+    fn note_trial(&mut self, id: IntervalId, verdict: Verdict) {
+        self.trial.alone.retain(|((other, _), _)| *other != id);
+        if let Some(interval) = self.intervals.get_mut(id as usize)
+            && interval.note_trial(verdict, &mut self.nodes)
+        {
+            self.new_phase = Some(id);
+            self.news = true;
+        }
     }
 }

@@ -56,6 +56,7 @@ pub(in crate::report) fn rank(gain: f64, phase: Phase) -> RankState {
             seconds: 0.01,
             used_at: 50,
             phase,
+            generation: 0,
             evidence: 40,
             default: measure(100e-6),
             tuned: measure(100e-6 * (1.0 - gain)),

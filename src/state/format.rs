@@ -300,7 +300,10 @@ pub struct Interval {
     pub used_at: u64,
     /// Where its tuner stands.
     pub phase: Phase,
-    /// Evaluations so far, over all runs: of two states of one interval the one with more wins.
+    /// How often its tuner has taken a decision back: of two states of one interval the one with more wins. copytune up to
+    /// 0.1.0 did not save it.
+    pub generation: u32,
+    /// Evaluations since then, over all runs: of two states of one generation the one with more wins.
     pub evidence: u64,
     /// Time of an execution with the default.
     pub default: Measure,

@@ -1,7 +1,7 @@
 //! Joins what two runs of one rank have learnt, so that neither loses anything.
 //!
-//! Counters add. Of an interval that both know, the knowledge with more evidence wins as a whole: a tuner's
-//! parts fit together only as it saved them.
+//! Counters add. Of an interval that both know, the knowledge that has taken more decisions back wins as a whole, and of two
+//! that are alike in this the one with more evidence: a tuner's parts fit together only as it saved them.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -151,6 +151,7 @@ fn join(earlier: Interval, later: Interval) -> Interval {
     // A run that only replays or only watches must not hide what another decided or timed.
     let rank = |interval: &Interval| {
         (
+            interval.generation,
             interval.evidence,
             interval.tuner.is_some(),
             interval.default.samples > 0,

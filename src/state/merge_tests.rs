@@ -122,6 +122,26 @@ fn counters_add_and_more_evidence_wins() {
     assert_eq!(both.intervals[0].stops[0].executions, 2);
 }
 
+/// What has taken a decision back has forgotten the costs that it rested on, and so has less evidence.
+#[test]
+fn what_has_taken_more_back_wins_whatever_the_evidence_and_the_order() {
+    let adopted = rank_state(&[1], 9000);
+    let mut taken_back = rank_state(&[1], 40);
+    taken_back.intervals[0].generation = 1;
+    taken_back.intervals[0].phase = Phase::Rejected;
+    for (first, second) in [(&adopted, &taken_back), (&taken_back, &adopted)] {
+        let both = merge(first.clone(), second.clone());
+        let interval = &both.intervals[0];
+        assert_eq!((interval.generation, interval.evidence), (1, 40));
+        assert_eq!((interval.phase, interval.executions), (Phase::Rejected, 2));
+    }
+    // As an earlier version wrote it.
+    let mut old = serde_json::to_value(&adopted.intervals[0]).unwrap();
+    old.as_object_mut().unwrap().remove("generation");
+    let old: Interval = serde_json::from_value(old).unwrap();
+    assert_eq!((old.generation, old.evidence), (0, 9000));
+}
+
 #[test]
 fn the_later_of_equal_evidence_wins_unless_it_has_no_tuner() {
     let mut later = rank_state(&[1], 5);

@@ -12,6 +12,7 @@
 
 use crate::stats::Interval;
 use crate::tuner::configuration::Configuration;
+use crate::tuner::effort::Effort;
 use crate::tuner::guard::{Finding, Guard, Outcome, Pace};
 use crate::tuner::{COSTS, Phase, Tuner};
 use serde::{Deserialize, Serialize};
@@ -73,19 +74,14 @@ pub struct Again {
     pub searches: u8,
     /// Executions since the latest decision.
     pub since: u64,
-    /// Executions that it took to search and compare.
+    /// Executions that it took to search and compare, whatever they were for.
     pub spent: u64,
 }
 
 impl Again {
-    /// A decision has been made after so many evaluations. What was not compared took no executions for it: its
-    /// outcome tells those that there were in all.
-    pub(super) fn decided(&mut self, evaluations: u32, outcome: &Outcome) {
-        let (default, winner) = outcome.executions;
-        let compared = outcome.gain.map_or(0, |_| default + winner);
-        let each = if self.searches > 0 { TIMES } else { 1 };
-        self.since = 0;
-        self.spent = u64::from(evaluations) * u64::from(each) + compared;
+    /// A decision has been made after so many executions.
+    pub(super) fn decided(&mut self, executions: u64) {
+        (self.since, self.spent) = (0, executions);
     }
 
     /// Executions have passed since the decision.
@@ -130,29 +126,6 @@ impl Tuner {
         self.standing.unwrap_or(self.phase)
     }
 
-    /// Whether what was adopted has been found to pay in the program as a whole.
-    pub fn is_confirmed(&self) -> bool {
-        self.confirmed
-    }
-
-    /// What was adopted pays in the program as a whole.
-    pub fn confirm(&mut self) {
-        self.confirmed = true;
-    }
-
-    /// What was adopted does not pay in the program as a whole: the default is used again.
-    pub fn revoke(&mut self) {
-        if self.phase == Phase::Adopted {
-            self.phase = Phase::Rejected;
-            self.interrupted = None;
-            self.search.candidate.reset();
-            self.drift.begin();
-            if let Some(outcome) = &mut self.outcome {
-                outcome.finding = Finding::NotInUse;
-            }
-        }
-    }
-
     /// Whether a configuration has a choice that affects what comes after it.
     fn lasts(&self, configuration: &Configuration) -> bool {
         let mut pairs = configuration.iter().zip(&self.first);
@@ -184,8 +157,8 @@ impl Tuner {
     /// How to compare again, with longer leads, where what a comparison from emptied caches has come to is not to be believed:
     /// what seems to be dearer has choices whose effects last, and cost less in the search than either costs here. It may take it
     /// longer than [`Settings::lasting`](crate::tuner::Settings) to bring into the caches what others had left there. Asked where
-    /// the difference has been looked at; `faster`: the winner was shown to be faster. An equal pair that the search has
-    /// flattered is compared twice, and adopted with a probability of 5 % at most.
+    /// the difference has been looked at; `faster`: the winner was shown to be faster. The second comparison
+    /// has its own share of the tuner's error.
     pub(super) fn longer_pace(&self, faster: bool) -> Option<Pace> {
         let guard = self.guard.as_ref()?;
         let pace = guard.pace();
@@ -235,6 +208,7 @@ impl Tuner {
             None => {
                 self.again.searches += 1;
                 self.company = None;
+                self.effort = Effort::default();
                 self.search.model.let_in();
                 self.search.model.doubt();
                 self.uniform = (self.choices.len() > 1 && self.settings.stretch == 0).then_some(0);
@@ -262,12 +236,11 @@ impl Tuner {
     fn go_on(&mut self, interrupted: Interrupted) {
         self.uniform = interrupted.uniform;
         match interrupted.comparison {
-            Some((winner, mut guard)) => {
+            Some((winner, guard)) => {
                 self.winner.assign(&winner);
-                guard.restart_block();
                 self.guard = Some(guard);
                 self.phase = Phase::Guard;
-                self.run_guarded();
+                self.resume_block();
             }
             None => {
                 self.phase = Phase::Quench;

@@ -1,6 +1,9 @@
 //! The end of a search: the guard's comparison, what is settled by it, and what opens it again.
 
+use super::effort::Effort;
+use super::evaluation::REQUESTED_DEFAULTS;
 use super::guard::{Finding, Guard, Outcome, Pace};
+use super::usage::Trials;
 use super::{Phase, Tuner};
 
 impl Tuner {
@@ -27,13 +30,69 @@ impl Tuner {
     }
 
     fn compare(&mut self, pace: Pace) {
-        self.guard = Some(Guard::new(&mut self.search.random, pace));
+        self.comparisons = self.comparisons.saturating_add(1);
+        let random = &mut self.search.random;
+        self.guard = Some(Guard::new(random, pace, self.comparisons));
         self.phase = Phase::Guard;
+        self.effort.begin_phase();
+        self.owed = 0;
         self.run_guarded();
+    }
+
+    /// An execution of a phase before the decision has taught nothing: if that goes on, what is in use for good runs in place of
+    /// what is not proven, and in the end decides.
+    #[cold]
+    pub(super) fn miss(&mut self) {
+        self.effort.miss();
+        if self.effort.is_in_vain() {
+            self.give_up();
+        } else if self.effort.is_stuck() {
+            self.waiting = true;
+            self.owed = 0;
+            self.search.begin();
+            self.search.candidate.assign(&self.incumbent);
+            self.search.choose_rest();
+        }
+    }
+
+    /// The phase ends without a result.
+    #[cold]
+    fn give_up(&mut self) {
+        self.search.end();
+        if self.standing.is_none() {
+            self.winner.reset();
+        }
+        self.reject_untested(Finding::NoDifference);
+    }
+
+    /// The class met has no baseline: the default runs until it has one, if it may ask for that.
+    fn learn_class_guarded(&mut self, class: usize, cost: f64) {
+        if self.owed > 0 {
+            self.owed -= 1;
+            self.classes.add_default(class, cost);
+        } else if self.classes.request(class) {
+            self.owed = REQUESTED_DEFAULTS;
+        } else {
+            self.miss();
+        }
+    }
+
+    /// What interrupted the comparison is over: the block under way begins again.
+    pub(super) fn resume_block(&mut self) {
+        self.waiting = false;
+        if let Some(guard) = &mut self.guard {
+            self.effort.lose(guard.restart_block());
+        }
+        if self.effort.is_in_vain() {
+            self.give_up();
+        } else {
+            self.run_guarded();
+        }
     }
 
     pub(super) fn run_guarded(&mut self) {
         match &self.guard {
+            _ if self.owed > 0 => self.search.candidate.reset(),
             Some(guard) if guard.evicts() => self.search.candidate.assign(&self.evicting),
             Some(guard) if guard.winner_runs() => self.search.candidate.assign(&self.winner),
             _ => self.search.candidate.assign(&self.incumbent),
@@ -42,14 +101,23 @@ impl Tuner {
 
     #[inline(never)]
     pub(super) fn observe_guard(&mut self, class: usize, baseline: Option<f64>, cost: f64) {
-        let Some(guard) = &mut self.guard else {
-            self.start_guard();
+        let Some(baseline) = baseline else {
+            let asked = self.owed > 0;
+            self.learn_class_guarded(class, cost);
+            if asked && self.owed == 0 {
+                self.resume_block();
+            } else if self.owed > 0 {
+                self.search.candidate.reset();
+            }
             return;
         };
-        let Some(baseline) = baseline else {
-            if self.search.candidate.is_default() {
-                self.classes.add_default(class, cost);
-            }
+        if self.owed > 0 || self.waiting {
+            self.owed = 0;
+            self.resume_block();
+            return;
+        }
+        let Some(guard) = &mut self.guard else {
+            self.start_guard();
             return;
         };
         if guard.winner_runs() && !guard.evicts() {
@@ -68,13 +136,15 @@ impl Tuner {
     pub(super) fn settle(&mut self, outcome: Outcome) {
         self.guard = None;
         self.reguard = false;
-        self.again.decided(self.search.progress.total, &outcome);
+        self.again.decided(self.effort.executions());
+        self.effort = Effort::default();
+        (self.owed, self.waiting) = (0, false);
         let Some(outcome) = self.settle_standing(outcome) else {
             return;
         };
         self.outcome = Some(outcome);
         if outcome.finding == Finding::Faster {
-            self.confirmed = false;
+            self.trials = Trials::default();
             self.phase = Phase::Adopted;
             self.search.candidate.assign(&self.winner);
         } else {
@@ -119,7 +189,7 @@ impl Tuner {
     /// Costs have shifted for long: learns the baseline anew; then an adopted winner is tested again, and a
     /// rejected search continues with what it knows.
     pub(super) fn reopen(&mut self) {
-        self.interrupted = None;
+        self.take_back();
         self.reguard = self.phase == Phase::Adopted;
         self.phase = Phase::Baseline;
         self.search.candidate.reset();

@@ -4,16 +4,21 @@
 //! standard deviations adds up, upwards and downwards, and no sample counts for more than 3.5, so that at least eight
 //! samples, spread over some two thousand executions, are needed to reopen a decision. The default is not executed
 //! for it: that would cost an adopted site what it gained; the baseline and the guard after reopening compare afresh.
+//!
+//! Each process makes a reference of its own: where its ranks and pages lie moves all its times by up to a half, and says nothing
+//! against a decision that compared two of one process. So nothing of the check is saved.
 
 use crate::stats::robust_in_place;
-use serde::{Deserialize, Serialize};
 
 /// One execution in this many is sampled.
 const PERIOD: u32 = 256;
 /// While the reference is collected, one in this many.
 const REFERENCE_PERIOD: u32 = 16;
-/// Each reopening doubles the period up to this: a site that never rests must not cost for ever.
-const LONGEST_PERIOD: u32 = 8192;
+/// Each reopening doubles the period up to this: of a site that never rests, a further baseline and guard, some 700 executions,
+/// are one in twenty.
+const LONGEST_PERIOD: u32 = 2048;
+/// After so many samples without a reopening the period is halved again.
+const QUIET: u32 = 64;
 /// Samples of the reference.
 const REFERENCE: usize = 32;
 /// Deviation, in standard deviations, that does not count.
@@ -26,9 +31,11 @@ const THRESHOLD: f64 = 14.0;
 const LEAST_DEVIATION: f64 = 0.02;
 
 /// State of the check.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Drift {
     period: u32,
+    /// Samples since the period was halved or doubled.
+    quiet: u32,
     countdown: u32,
     samples: [f64; REFERENCE],
     collected: usize,
@@ -43,6 +50,7 @@ impl Default for Drift {
     fn default() -> Self {
         Self {
             period: PERIOD,
+            quiet: 0,
             countdown: REFERENCE_PERIOD,
             samples: [0.0; REFERENCE],
             collected: 0,
@@ -67,19 +75,6 @@ impl Drift {
             period: self.period,
             ..Self::default()
         };
-    }
-
-    /// Whether the values are possible (for state read from disk).
-    pub fn is_sound(&self) -> bool {
-        let values = [self.reference, self.deviation, self.above, self.below];
-        self.collected <= REFERENCE
-            && (PERIOD..=LONGEST_PERIOD).contains(&self.period)
-            && self
-                .samples
-                .iter()
-                .chain(&values)
-                .all(|value| value.is_finite())
-            && (self.collected < REFERENCE || self.deviation > 0.0)
     }
 
     /// Counts an execution; whether it is to be timed.
@@ -121,6 +116,11 @@ impl Drift {
             }
             return false;
         }
+        self.quiet += 1;
+        if self.quiet == QUIET {
+            self.quiet = 0;
+            self.period = (self.period / 2).max(PERIOD);
+        }
         let deviation = ((relative - self.reference) / self.deviation).clamp(-CLIP, CLIP);
         self.above = (self.above + deviation - SLACK).max(0.0);
         self.below = (self.below - deviation - SLACK).max(0.0);
@@ -146,6 +146,26 @@ mod tests {
         let mut drift = settled(&mut Random::new(1));
         drift.countdown = 1;
         assert_eq!((0..2560).filter(|_| drift.due()).count(), 10);
+    }
+
+    #[test]
+    fn the_period_grows_with_each_reopening_and_shrinks_in_quiet() {
+        let mut random = Random::new(1);
+        let mut drift = Drift::default();
+        let mut periods = Vec::new();
+        for _ in 0..5 {
+            drift.restart();
+            periods.push(drift.period);
+        }
+        assert_eq!(periods, [512, 1024, 2048, 2048, 2048]);
+        for _ in 0..REFERENCE as u32 + 3 * QUIET {
+            assert_eq!(drift.period, *periods.last().unwrap());
+            assert!(!drift.observe(1.0 + 0.05 * random.normal()));
+            if drift.quiet == 0 && drift.collected == REFERENCE && drift.reference > 0.0 {
+                periods.push(drift.period);
+            }
+        }
+        assert_eq!(periods[5..], [2048, 1024, 512, 256]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::tuner::strategy::{self, Strategy, Verdict};
 use crate::tuner::{COSTS, Phase, Tuner};
 
 /// Executions with the default that a class met during exploration asks for at a time.
-const REQUESTED_DEFAULTS: u32 = 8;
+pub(super) const REQUESTED_DEFAULTS: u32 = 8;
 
 impl Tuner {
     /// [`Tuner::observe`], but the choices of the next configuration may be left to [`Tuner::choose`]
@@ -45,16 +45,22 @@ impl Tuner {
     /// [`Tuner::choose`], and the phase is the same.
     #[inline(always)]
     pub fn learn(&mut self, class: u32, cost: f64) -> bool {
+        self.effort.count();
         if !COSTS.contains(&cost) {
-            return self.ignore(cost);
+            return self.pass_over(cost);
         }
-        if !self.straight && (!self.started || self.standing.is_some() && self.is_lead()) {
-            return self.ignore(cost);
+        if !self.straight {
+            if !self.started {
+                return self.pass_over(cost);
+            }
+            if self.standing.is_some() && self.is_lead() {
+                return self.ignore(cost);
+            }
         }
         match self.classes.count(class) {
             Some(baseline) if baseline > 0.0 => self.evaluate(baseline, cost),
             Some(_) => self.learn_class(cost),
-            None => self.ignore(cost),
+            None => self.pass_over(cost),
         }
     }
 
@@ -72,6 +78,14 @@ impl Tuner {
     fn is_lead(&mut self) -> bool {
         self.times = (self.times + 1) % TIMES;
         self.times != 0
+    }
+
+    /// While exploring, an execution that teaches nothing.
+    #[cold]
+    fn pass_over(&mut self, cost: f64) -> bool {
+        self.ignore(cost);
+        self.miss();
+        true
     }
 
     /// An execution that counts for nothing.
@@ -167,6 +181,8 @@ impl Tuner {
             self.classes.add_default(class, cost);
         } else if self.owed == 0 && self.classes.request(class) {
             self.owed = REQUESTED_DEFAULTS + 1;
+        } else if self.owed == 0 {
+            return self.pass_over(cost);
         }
         self.owed = self.owed.saturating_sub(1);
         self.find_course();

@@ -7,8 +7,10 @@
 //! | --- | --- | --- |
 //! | baseline | the default ([`class`]) | when most executions fall into classes with a known default cost |
 //! | quench | what the strategy proposes ([`strategy`], [`quench`]) | when the strategy has settled |
-//! | guard | winner and default by turns ([`guard`]) | when a Welch interval separates them or a budget ends |
+//! | guard | winner and default by turns ([`guard`]) | when a confidence interval separates them or a budget ends |
 //! | adopted, rejected | the winner, or the default | when the cost has shifted for long ([`drift`]), or another search pays ([`again`]) |
+//!
+//! No phase before a decision outlasts a bounded number of executions, whatever they are (effort.rs).
 //!
 //! After [`Tuner::new`] nothing here allocates, locks or panics.
 
@@ -19,6 +21,7 @@ pub mod configuration;
 mod decision;
 mod draft;
 pub mod drift;
+mod effort;
 pub mod elite;
 mod evaluation;
 pub mod guard;
@@ -35,16 +38,19 @@ pub mod search;
 pub mod space;
 pub mod strategy;
 pub mod tabu;
+pub mod usage;
 
 use crate::tuner::again::{Again, Choices, Interrupted};
 use crate::tuner::class::{Class, Classes};
 use crate::tuner::configuration::Configuration;
 use crate::tuner::draft::Draft;
 use crate::tuner::drift::Drift;
+use crate::tuner::effort::Effort;
 use crate::tuner::guard::{Finding, Guard, Outcome};
 use crate::tuner::history::History;
 use crate::tuner::search::Search;
 use crate::tuner::strategy::Strategy;
+use crate::tuner::usage::Trials;
 use serde::{Deserialize, Serialize};
 
 pub use crate::tuner::saved::{Saved, SavedError};
@@ -149,8 +155,14 @@ pub struct Tuner {
     again: Again,
     /// A further search of an earlier run, until it is taken up.
     interrupted: Option<Box<Interrupted>>,
-    /// See [`Tuner::is_confirmed`].
-    confirmed: bool,
+    trials: Trials,
+    /// See [`Tuner::generation`].
+    generation: u32,
+    effort: Effort,
+    /// Comparisons begun in its life.
+    comparisons: u32,
+    /// Whether what is in use for good runs until an execution can be compared; see [`Effort::is_stuck`].
+    waiting: bool,
     search: Search,
     classes: Classes,
     guard: Option<Guard>,
@@ -198,7 +210,11 @@ impl Tuner {
             standing: None,
             again: Again::default(),
             interrupted: None,
-            confirmed: false,
+            trials: Trials::default(),
+            generation: 0,
+            effort: Effort::default(),
+            comparisons: 0,
+            waiting: false,
             classes: Classes::new(all.len()),
             guard: None,
             drift: Drift::default(),
@@ -330,6 +346,24 @@ impl Tuner {
         self.classes.entries()
     }
 
+    /// How often something that was decided has been taken back. Of two states of one tuner the one with more knows what the
+    /// other does not, whatever the evidence.
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// How many comparisons it has begun in its life.
+    pub fn comparisons(&self) -> u32 {
+        self.comparisons
+    }
+
+    /// What was decided is taken back.
+    fn take_back(&mut self) {
+        self.generation = self.generation.saturating_add(1);
+        self.interrupted = None;
+        self.effort = Effort::default();
+    }
+
     /// How the search went.
     pub fn history(&self) -> &History {
         &self.history
@@ -357,16 +391,26 @@ impl Tuner {
     /// An execution while nothing is explored.
     #[inline(never)]
     fn conclude_otherwise(&mut self, class: u32, cost: f64, own: impl FnMut(usize) -> f64) -> bool {
+        let before = self.phase;
+        if self.is_undecided() {
+            self.effort.count();
+        }
         if !self.started || !COSTS.contains(&cost) {
             self.ignore(cost);
-            return self.take_up();
+            if !self.is_undecided() {
+                return self.take_up();
+            }
+            self.miss();
+            return self.phase != before;
         }
         let Some(baseline) = self.classes.count(class) else {
-            return false;
+            if self.is_undecided() {
+                self.miss();
+            }
+            return self.phase != before;
         };
         let class = self.classes.latest();
         let known = (baseline > 0.0).then_some(baseline);
-        let before = self.phase;
         match self.phase {
             Phase::Baseline => self.observe_baseline(class, cost, own),
             Phase::Quench => {}
@@ -391,11 +435,15 @@ impl Tuner {
         }
         if self.choices.iter().all(|&n| n == 1) {
             self.reject_untested(Finding::NothingToChoose);
-        } else if self.reguard {
-            self.start_guard();
         } else {
-            self.phase = Phase::Quench;
-            self.propose();
+            // The default's executions were no search.
+            self.effort = Effort::default();
+            if self.reguard {
+                self.start_guard();
+            } else {
+                self.phase = Phase::Quench;
+                self.propose();
+            }
         }
     }
 

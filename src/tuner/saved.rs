@@ -4,10 +4,12 @@ use crate::tuner::again::{Again, Choices, Interrupted};
 use crate::tuner::class::{Class, Classes};
 use crate::tuner::configuration::Configuration;
 use crate::tuner::drift::Drift;
+use crate::tuner::effort::Effort;
 use crate::tuner::guard::{Guard, Outcome};
 use crate::tuner::history::History;
 use crate::tuner::model::Cell;
 use crate::tuner::search::{SavedSearch, Search};
+use crate::tuner::usage::Trials;
 use crate::tuner::{Phase, Settings, Tuner};
 use serde::{Deserialize, Serialize};
 
@@ -57,12 +59,19 @@ pub struct Saved {
     /// A further search that was not over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interrupted: Option<Box<Interrupted>>,
-    /// Whether what was adopted has been found to pay in the program as a whole.
+    /// What trials have found of what was adopted; in a file without it they took what they could not tell for confirmed.
     #[serde(default)]
-    confirmed: bool,
+    trials: Trials,
+    /// See [`Tuner::generation`]; a file without it is of the first.
+    #[serde(default)]
+    generation: u32,
+    #[serde(default)]
+    effort: Effort,
+    /// Comparisons begun in its life, over all runs.
+    #[serde(default)]
+    comparisons: u32,
     search: SavedSearch,
     guard: Option<Guard>,
-    drift: Drift,
 }
 
 impl Saved {
@@ -122,6 +131,7 @@ impl Saved {
             (self.guard, self.outcome, self.reguard) = (None, None, false);
             if matches!(self.phase, Phase::Guard | Phase::Adopted) {
                 self.phase = Phase::Quench;
+                self.effort = Effort::default();
                 self.search.progress = Default::default();
             }
         }
@@ -130,6 +140,7 @@ impl Saved {
             && !moved(winner)
         {
             self.interrupted = None;
+            self.effort = Effort::default();
         }
         self.search.memory = Default::default();
         self.choices = choices.to_vec();
@@ -161,8 +172,7 @@ impl Saved {
                 .as_ref()
                 .is_none_or(|interrupted| interrupted.is_sound(&self.choices))
             && (self.phase != Phase::Guard || self.guard.is_some())
-            && (self.phase != Phase::Quench || self.choices.iter().any(|&n| n > 1))
-            && self.drift.is_sound();
+            && (self.phase != Phase::Quench || self.choices.iter().any(|&n| n > 1));
         if sound {
             Ok(())
         } else {
@@ -190,12 +200,14 @@ impl Tuner {
             search: self.search.save(),
             again: self.again,
             interrupted: self.interrupt(),
-            confirmed: self.confirmed,
+            trials: self.trials,
+            generation: self.generation,
+            effort: self.effort,
+            comparisons: self.comparisons,
             guard: match self.standing {
                 Some(_) => None,
                 None => self.guard.clone(),
             },
-            drift: self.drift.clone(),
         }
     }
 
@@ -229,7 +241,11 @@ impl Tuner {
             standing: None,
             again: saved.again,
             interrupted: saved.interrupted,
-            confirmed: saved.confirmed,
+            trials: saved.trials,
+            generation: saved.generation,
+            effort: saved.effort,
+            comparisons: saved.comparisons,
+            waiting: false,
             first: first.to_vec(),
             evicting: Configuration::of(evicting, all.len()),
             times: 0,
@@ -240,7 +256,7 @@ impl Tuner {
             winner: saved.winner,
             search,
             guard: saved.guard,
-            drift: saved.drift,
+            drift: Drift::default(),
             outcome: saved.outcome,
             history: saved.history.resume(),
             started: false,
