@@ -221,7 +221,9 @@ impl Job {
 
     /// Preloads copytune, its state in `dir`.
     pub fn shim(self, shim: &Path, dir: &Path) -> Job {
-        self.env("LD_PRELOAD", shim).env("COPYTUNE_DIR", dir)
+        self.env("LD_PRELOAD", shim)
+            .env("COPYTUNE_DIR", dir)
+            .env("COPYTUNE_BUDGET", "off")
     }
 
     /// Has long messages copied that way.

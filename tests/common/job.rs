@@ -70,9 +70,13 @@ impl Job {
         self
     }
 
-    /// Preloads the shim into the launcher, and so into everything below it, with its state in `dir`.
+    /// Preloads the shim into the launcher, and so into everything below it, with its state in `dir`. It learns as fast as it can,
+    /// from short messages too.
     pub fn tuned(self, dir: &Path) -> Self {
-        self.preload(shim()).env("COPYTUNE_DIR", dir)
+        self.preload(shim())
+            .env("COPYTUNE_DIR", dir)
+            .env("COPYTUNE_BUDGET", "off")
+            .env("COPYTUNE_MIN_BYTES", "1024")
     }
 
     /// Times with a clock that goes on by a microsecond with each reading: what is learnt then hangs on the program alone, not

@@ -8,7 +8,7 @@ use super::{PAGE, fork, promotion};
 use crate::cancellation::held_back;
 use crate::resolve;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 type Madvise = unsafe extern "C" fn(*mut c_void, usize, c_int) -> c_int;
 type Mremap = unsafe extern "C" fn(*mut c_void, usize, usize, c_int, *mut c_void) -> *mut c_void;
@@ -85,11 +85,41 @@ pub unsafe fn exchange(new: *mut c_void, bytes: usize, old: *mut c_void) -> bool
     unsafe { remap_by_number(new, bytes, bytes, flags, old) == old }
 }
 
+/// Calls so far that may have made memory special: locked, left out of children or dumps, merged.
+static SPECIAL: AtomicU32 = AtomicU32::new(0);
+
+/// See [`SPECIAL`].
+pub fn special() -> u32 {
+    SPECIAL.load(Ordering::Acquire)
+}
+
+/// Whether advice says only how memory will be used, or discards it: it stays what it is.
+fn is_ordinary(advice: c_int) -> bool {
+    /// MADV_POPULATE_READ to MADV_COLLAPSE (Linux 5.14 to 6.1).
+    const LATER: core::ops::RangeInclusive<c_int> = 22..=25;
+    matches!(
+        advice,
+        libc::MADV_NORMAL
+            | libc::MADV_RANDOM
+            | libc::MADV_SEQUENTIAL
+            | libc::MADV_WILLNEED
+            | libc::MADV_DONTNEED
+            | libc::MADV_FREE
+            | libc::MADV_HUGEPAGE
+            | libc::MADV_NOHUGEPAGE
+            | libc::MADV_COLD
+            | libc::MADV_PAGEOUT
+    ) || LATER.contains(&advice)
+}
+
 /// In place of madvise(2).
 ///
 /// # Safety
 /// As the C library's function.
 pub unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
+    if !is_ordinary(advice) {
+        SPECIAL.fetch_add(1, Ordering::AcqRel);
+    }
     let start = address as usize;
     let end = start.saturating_add(bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes));
     let prepare = || match advice {

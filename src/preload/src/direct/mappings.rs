@@ -41,6 +41,12 @@ impl Mapping {
         self.file == file && self.shared && self.protection & BOTH == BOTH
     }
 
+    /// Whether it is memory of its process alone, which that may read and write, and no file's.
+    pub fn is_private_memory(&self) -> bool {
+        const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
+        self.file.inode == 0 && !self.shared && self.protection == BOTH
+    }
+
     /// Where `address`, which lies in it, is in the file.
     pub fn place(&self, address: usize) -> u64 {
         self.offset + (address - self.start) as u64
