@@ -95,7 +95,7 @@ pub fn lift(descriptor: c_int) -> c_int {
 
 /// Whether this process, which has `count` mappings, may have so many more.
 pub fn may_map(count: u64, more: u64) -> bool {
-    count + more <= most_mappings() / MAPPINGS
+    count.saturating_add(more) <= most_mappings() / MAPPINGS
 }
 
 fn most_mappings() -> u64 {
