@@ -46,3 +46,8 @@ fn threads_share_what_they_need() {
 fn what_a_child_is_to_have_is_not_given_back() {
     exact(PROGRAM, &["reclaimed"], 10);
 }
+
+#[test]
+fn messages_over_the_end_of_a_segment() {
+    exact(PROGRAM, &["over_the_ends"], 50);
+}

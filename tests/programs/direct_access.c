@@ -222,6 +222,20 @@ static void threads(void) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Messages that are not mapped in one piece at their receiver. */
+static void over_the_ends(void) {
+    /* Short enough to be read without its sender's help. */
+    enum { WINDOWS = 3, SHORT = 60 * PAGE };
+    const size_t window = 32u << 20, place = (30u << 20) - SHORT / 2;
+    unsigned char *room = pages(NULL, (WINDOWS + 1) * window);
+    unsigned char *first = room + (window - (uintptr_t)room % window) % window;
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < WINDOWS; i++)
+            for (int misplaced = 0; misplaced < 2; misplaced++)
+                for (int times = 0; times < 2 * REPEATS; times++) swap_once(first + i * window + place + 16 * misplaced, SHORT);
+    munmap(room, (WINDOWS + 1) * window);
+}
+
 /* What both sides of a fork see. */
 static volatile struct {
     int is_armed, is_born, may_go;
@@ -278,7 +292,7 @@ int main(int argc, char **argv) {
     static const struct way ways[] = {
         {"looked_at", looked_at}, {"stranger", stranger}, {"child_alone", child_alone}, {"descriptors", descriptors},
         {"space", space},         {"mappings", mappings}, {"threads", threads},
-        {"reclaimed", reclaimed}};
+        {"reclaimed", reclaimed}, {"over_the_ends", over_the_ends}};
     int level;
     CHECK(argc > 1);
     if (strcmp(argv[1], "space") == 0) limit_space();

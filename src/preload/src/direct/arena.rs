@@ -219,8 +219,8 @@ pub fn create() -> Result<(), &'static str> {
     handover::offer(&opened, cookie).ok_or("no socket is to be had")
 }
 
-/// A memory file that nobody may open by its name in /proc, nor execute where the kernel knows of that (MFD_NOEXEC_SEAL, Linux
-/// 6.3).
+/// A memory file of mode 0, for as long as it is open here (see `handover`), and one that cannot be executed where the kernel knows of
+/// that (MFD_NOEXEC_SEAL, Linux 6.3).
 fn open_new() -> Option<OwnedFd> {
     let usual = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     [usual | libc::MFD_NOEXEC_SEAL, usual]

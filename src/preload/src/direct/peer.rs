@@ -77,7 +77,8 @@ impl Peer {
         let (file, capacity) = arena::identify(descriptor)?;
         // SAFETY: fcntl(2) on an open descriptor.
         let seals = unsafe { libc::fcntl(descriptor, libc::F_GET_SEALS) };
-        if capacity <= FIRST || seals & libc::F_SEAL_SHRINK == 0 {
+        let most = SEGMENT << (SEGMENTS - 1);
+        if !(FIRST + 1..=most).contains(&capacity) || seals & libc::F_SEAL_SHRINK == 0 {
             return None;
         }
         // Nothing of it is in a core dump, nor any child's.

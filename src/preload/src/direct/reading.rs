@@ -275,7 +275,8 @@ unsafe fn copy_shown(
     // SAFETY: inside the target, as the whole pages are inside the message.
     let target = unsafe { read.target.add(head) };
     for _ in 0..2 {
-        if let Some(from) = peer.at(view.place, bytes) {
+        let from = peer.at(view.place, bytes);
+        if let Some(from) = from {
             // SAFETY: the source lies in the peer's mapping (Peer::at), the target is memory of this process and so apart
             // from that mapping; the routine runs on this CPU (Routine::function).
             unsafe { routine(target, from, bytes) };
@@ -287,6 +288,8 @@ unsafe fn copy_shown(
         match told {
             Place::At(place) if place == view.place => {
                 view.late = 0;
+                // It lies there, but not so that it could be read in one piece.
+                from?;
                 let tail = read.bytes - bytes - head;
                 // SAFETY: as the caller promises.
                 unsafe { copy_ends(peer, Some(slot), read, (head, tail), kernel)? };
