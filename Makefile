@@ -2,7 +2,7 @@
 
 .PHONY: help build demo test test-repeat clean
 
-release := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
+built := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 help:
 	@echo 'make demo          install what is missing, build, tune NAS CG and a ping-pong, show what was learnt'
@@ -20,12 +20,13 @@ demo:
 	$(MAKE) -C nas-bench cg bandwidth CLASS=A MPI=openmpi
 	.ci/demo
 
-# The tests of whole programs take the release build; the test binaries themselves come without its
-# link-time optimisation, which would be done once for each of them, and with the checks of the dev profile.
+# The tests of whole programs take a build without link-time optimisation, in which they can plant faults; one looks at the release
+# build, which must not let them. The test binaries themselves come with the checks of the dev profile.
 test:
 	.ci/deps test
 	cargo build --release
-	COPYTUNE_TEST_BUILD=$(release) cargo test
+	cargo build --profile checked --features copytune-preload/test-switches
+	COPYTUNE_TEST_BUILD=$(built)/checked COPYTUNE_TEST_SHIPPED=$(built)/release cargo test
 
 # Hours. `.ci/repeat ROUNDS --test NAME` takes less.
 test-repeat:

@@ -34,6 +34,12 @@ fn other_calls_by_number() {
     exact(PROGRAM, &["others"], 1);
 }
 
+/// mremap(2) counts in whole pages.
+#[test]
+fn memory_that_grows_by_parts_of_pages() {
+    exact(PROGRAM, &["widened"], 1);
+}
+
 /// A process whose control group has no room for a promoted buffer is not ended for it: the kernel goes on copying.
 #[test]
 fn a_small_control_group() {

@@ -276,6 +276,29 @@ fn singleton() {
     }
 }
 
+/// A thread that never calls MPI ends the process while another one is in it: below MPI_THREAD_MULTIPLE nothing tells where, so what
+/// that one has learnt is neither read nor saved.
+#[test]
+fn another_thread_ends_the_process() {
+    for &library in BOTH {
+        for level in ["MPI_THREAD_FUNNELED", "MPI_THREAD_MULTIPLE"] {
+            let program = compile::program(library, "exit_elsewhere.c");
+            let job = Job::alone(program).arg(level);
+            job.run().expect_success(level);
+            let dir = private_dir();
+            let outcome = job.tuned(dir.path()).run();
+            outcome.expect_success(level);
+            calm(&outcome, level);
+            let files = walk(dir.path()).into_iter();
+            let read = |file: String| std::fs::read_to_string(file).unwrap_or_default();
+            let has_site = files.map(read).any(|text| text.contains("MPI_Sendrecv"));
+            // With the higher level it says so, and is read if it is elsewhere at that moment.
+            let may_be = level == "MPI_THREAD_MULTIPLE";
+            assert!(may_be || !has_site, "{level} under {library:?}");
+        }
+    }
+}
+
 /// A child that ends by `exit` runs the parent's exit handlers: it must not save the parent's state.
 #[test]
 fn a_child_saves_nothing() {

@@ -179,7 +179,6 @@ macro_rules! hazards {
             unmapped_and_mapped_again("unmapped");
             freed_and_allocated_again("freed");
             remapped("remapped");
-            widened("widened");
             protected("protected");
             discarded("discarded");
             covered_by_a_file("covered");

@@ -15,6 +15,7 @@ pub mod nas_bench;
 pub mod saved;
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// An MPI library that Debian packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,13 +60,27 @@ pub fn find_command(name: &str) -> Option<PathBuf> {
 /// # Panics
 /// When it has not been built: `cargo test` builds the command but not a cdylib of another package.
 pub fn shim() -> PathBuf {
-    let path = command().with_file_name("libcopytune.so");
-    assert!(
-        path.is_file(),
-        "{} is missing; run `cargo build` with the same profile first, as `make test` does",
-        path.display()
-    );
-    path
+    static PATH: LazyLock<PathBuf> = LazyLock::new(|| {
+        let path = command().with_file_name("libcopytune.so");
+        assert!(
+            path.is_file(),
+            "{} is missing; build it first, as `make test` does",
+            path.display()
+        );
+        assert!(
+            obeys_tests(&path),
+            "{} lets tests plant no faults; build it with --features copytune-preload/test-switches, as `make test` does",
+            path.display()
+        );
+        path
+    });
+    PATH.clone()
+}
+
+/// Whether a preload library reads the variables by which tests plant faults.
+pub fn obeys_tests(library: &Path) -> bool {
+    let bytes = std::fs::read(library).expect("the library can be read");
+    memchr::memmem::find(&bytes, b"COPYTUNE_TEST_STALE").is_some()
 }
 
 /// The copytune command under test: that of the directory that `COPYTUNE_TEST_BUILD` names, else of this

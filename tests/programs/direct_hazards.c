@@ -135,21 +135,6 @@ static void remapped(void) {
     }
 }
 
-/* Memory that is promoted but for its ends grows, by a length that ends within a page: whole pages move. */
-static void widened(void) {
-    enum { MISSING = 100 };
-    for (int round = 0; round < ROUNDS; round++) {
-        unsigned char *place = pages(NULL, LENGTH);
-        swap(place + PAGE, LENGTH - 2 * PAGE);
-        check_fill(place, LENGTH, 7);
-        unsigned char *wide = mremap(place, LENGTH - MISSING, 2 * LENGTH, MREMAP_MAYMOVE);
-        CHECK(wide != MAP_FAILED);
-        check_equal(wide, LENGTH, 7);
-        swap(wide, 2 * LENGTH);
-        CHECK(munmap(wide, 2 * LENGTH) == 0);
-    }
-}
-
 static void protected(void) {
     unsigned char *out = pages(NULL, LENGTH);
     for (int round = 0; round < ROUNDS; round++) {
@@ -497,7 +482,7 @@ static void limited(void) { many(); }
 
 int main(int argc, char **argv) {
     static const struct way ways[] = {
-        {"kinds", kinds},         {"unmapped", unmapped},   {"freed", freed},       {"remapped", remapped}, {"widened", widened},
+        {"kinds", kinds},         {"unmapped", unmapped},   {"freed", freed},       {"remapped", remapped},
         {"protected", protected}, {"discarded", discarded}, {"covered", covered},   {"break", program_break},
         {"overlapping", overlapping}, {"forked", forked},   {"spawned", spawned},   {"types", types},
         {"watched", watched},     {"edges", edges},     {"many", many},           {"killed", killed},     {"limited", limited}};

@@ -195,10 +195,26 @@ static void small_group(void) {
     munmap(out, length);
 }
 
+/* Memory that is promoted but for its ends grows, by a length that ends within a page: whole pages move. */
+static void widened(void) {
+    enum { MISSING = 100 };
+    for (int round = 0; round < ROUNDS; round++) {
+        unsigned char *place = pages(NULL, LENGTH);
+        swap(place + PAGE, LENGTH - 2 * PAGE);
+        check_fill(place, LENGTH, 7);
+        unsigned char *wide = mremap(place, LENGTH - MISSING, 2 * LENGTH, MREMAP_MAYMOVE);
+        CHECK(wide != MAP_FAILED);
+        check_equal(wide, LENGTH, 7);
+        swap(wide, 2 * LENGTH);
+        CHECK(munmap(wide, 2 * LENGTH) == 0);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct way ways[] = {
         {"discarded", discarded}, {"forked", forked}, {"others", others},
-        {"interrupted", interrupted}, {"nested", nested}, {"small_group", small_group}};
+        {"interrupted", interrupted}, {"nested", nested}, {"small_group", small_group},
+        {"widened", widened}};
     CHECK(argc > 1);
     if (argc > 2) mebibytes = strtol(argv[2], NULL, 10);
     check_init(&argc, &argv);

@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { LONGEST = 200000, ROUNDS = 4, BUFFERS = 8 };
+enum { LONGEST = 60000, ROUNDS = 4, BUFFERS = 8 };
 
 int main(int argc, char **argv) {
     CHECK(argc > 1);
@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
             rlim_t bytes = (rlim_t)pages * 4096 + (rlim_t)atol(argv[1]) * 1024;
             CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, RLIM_INFINITY}) == 0);
         }
-        for (int i = 0; i < 3000; i++) {
+        for (int i = 0; i < 2000; i++) {
             /* Of a new size each: a call site each. The same ones in the first round teach the library what it needs. */
             int length = i % 8 == 7 ? LONGEST - 13 * (i / 64) : (round == 0 ? 0 : round) * 4000 + i;
             unsigned char *data = out[i % BUFFERS];

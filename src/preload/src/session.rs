@@ -41,8 +41,7 @@ pub struct Session {
     pub(super) shown: Option<(&'static direct::Slot, &'static Slot)>,
     /// Whether a living thread has it.
     pub owned: AtomicBool,
-    /// With MPI_THREAD_MULTIPLE, whether the owner thread is inside copytune, but for its hooks of copies and what follows a call,
-    /// which only count.
+    /// With MPI_THREAD_MULTIPLE, whether the owner thread is where other threads may not look at it.
     pub busy: AtomicBool,
 }
 
@@ -115,7 +114,7 @@ impl Session {
         Some(After::Reset)
     }
 
-    /// Before a call. Returns what copies inside it are to be matched with (null: nothing), and what is to follow.
+    /// Before a call. Returns what copies inside it are matched with (null: nothing), and what is to follow.
     #[inline(always)]
     pub fn enter(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
         if life::is_threaded() {
@@ -127,12 +126,11 @@ impl Session {
     /// The same where other threads may look at the session.
     #[inline(never)]
     fn enter_shared(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
-        let follow = |session: &mut Self| session.follow(slot, arguments);
-        self.while_busy(follow)
-            .unwrap_or((core::ptr::null_mut(), After::Reset))
+        let result = self.while_busy(|it| it.follow(slot, arguments));
+        result.unwrap_or((core::ptr::null_mut(), After::Reset))
     }
 
-    /// Runs `part`, if copytune is on, and has other threads know that the session is not to be looked at meanwhile.
+    /// Runs `part`, if copytune is on. Other threads do not look at the session meanwhile.
     pub(super) fn while_busy<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.busy.swap(true, Ordering::SeqCst);
         let result = life::is_on().then(|| part(self));
@@ -144,8 +142,7 @@ impl Session {
     /// to be learnt UCX has its inline copies back, unless other threads still need them through memcpy.
     #[cold]
     pub fn rest(&mut self, after: After) -> usize {
-        self.while_busy(|session| session.begin_rest(after))
-            .unwrap_or(0)
+        self.while_busy(|it| it.begin_rest(after)).unwrap_or(0)
     }
 
     fn begin_rest(&mut self, after: After) -> usize {

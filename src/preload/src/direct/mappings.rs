@@ -135,6 +135,7 @@ static WAY: AtomicU8 = AtomicU8::new(UNKNOWN);
 const REFUSED: [c_int; 3] = [libc::EPERM, libc::EACCES, libc::ENOSYS];
 
 /// Test only: does as on a kernel before 6.11.
+#[allow(dead_code)] // The shipped library leaves it out.
 pub fn without_query(without: bool) {
     WAY.store(if without { READS } else { UNKNOWN }, Ordering::Relaxed);
 }

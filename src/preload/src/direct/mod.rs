@@ -118,14 +118,8 @@ pub fn start(direct: Direct, candidates: Vec<CopyFn>) {
     }
     FORCED.store(direct == Direct::Force, Ordering::Relaxed);
     let _ = CANDIDATES.set(candidates);
-    mappings::without_query(std::env::var_os("COPYTUNE_TEST_NO_QUERY").is_some());
-    CREDULOUS.store(
-        std::env::var_os("COPYTUNE_TEST_STALE").is_some(),
-        Ordering::Relaxed,
-    );
-    let late = std::env::var("COPYTUNE_TEST_LATE").ok();
-    let late = late.and_then(|late| late.parse().ok()).unwrap_or(0);
-    LATE.store(late, Ordering::Relaxed);
+    #[cfg(feature = "test-switches")]
+    plant_faults();
     discard::find_next();
     numbered::find_next();
     match arena::create().and_then(|()| fork::follow()) {
@@ -137,6 +131,17 @@ pub fn start(direct: Direct, candidates: Vec<CopyFn>) {
         }
         Err(reason) => explain(reason),
     }
+}
+
+/// What tests want.
+#[cfg(feature = "test-switches")]
+fn plant_faults() {
+    mappings::without_query(std::env::var_os("COPYTUNE_TEST_NO_QUERY").is_some());
+    let is_credulous = std::env::var_os("COPYTUNE_TEST_STALE").is_some();
+    CREDULOUS.store(is_credulous, Ordering::Relaxed);
+    let late = std::env::var("COPYTUNE_TEST_LATE").ok();
+    let late = late.and_then(|late| late.parse().ok()).unwrap_or(0);
+    LATE.store(late, Ordering::Relaxed);
 }
 
 /// Test only, see `LATE`.
