@@ -13,6 +13,8 @@ mod offer;
 #[allow(dead_code)]
 #[path = "../src/preload/src/direct/peer.rs"]
 mod peer;
+#[path = "../src/preload/src/direct/views.rs"]
+mod views;
 
 mod reading {
     use libc::{c_ulong, iovec, pid_t};

@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
     /// How long a program may take on the average before it counts as hanging
-    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
     /// The preload library [default: $COPYTUNE_LIB, else libcopytune.so beside this command]
     #[arg(long, value_name = "FILE")]

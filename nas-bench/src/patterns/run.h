@@ -144,7 +144,7 @@ void check_sent(struct context *context, struct live_action *action);
 /* The buffer of `slot` holds what message `expected` was in that version. */
 void check_received(struct context *context, struct live_action *action, int slot, int expected, long version,
                     const MPI_Status *status);
-/* Has `image` hold the content of a message, packed. */
+/* Writes what a message contains, packed. */
 void pack_expected(const struct context *context, const struct live_action *action, int message, long version, unsigned char *packed);
 void make_buffer(struct context *context, struct live_action *action, const struct memory *memory, struct buffer *buffer,
                  size_t length, size_t alignment, bool guarded);

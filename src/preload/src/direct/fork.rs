@@ -6,6 +6,7 @@
 use super::arena::{self, Arena, FIRST, Words};
 use super::mappings::{self, Mapping};
 use super::promotion;
+use super::views;
 use crate::{clock, tls};
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
@@ -210,7 +211,10 @@ fn replace_all(start: usize, end: usize, is_alone: bool) -> bool {
     };
     let mut done = true;
     let copy = |mapping: Mapping| {
-        if mapping.file == arena.file && mapping.offset >= FIRST {
+        if mapping.file == arena.file
+            && mapping.offset >= FIRST
+            && !views::hold(mapping.start, arena.capacity)
+        {
             let first = mapping.start.max(start);
             let mapping = Mapping {
                 start: first,
@@ -221,7 +225,7 @@ fn replace_all(start: usize, end: usize, is_alone: bool) -> bool {
             let mut address = mapping.start;
             while address < mapping.end {
                 let bytes = CHUNK.min(mapping.end - address);
-                // SAFETY: pages of the arena, which nothing else than promotion maps; whole pages.
+                // SAFETY: pages of the arena, which nothing else than promotion and views map; whole pages.
                 if !unsafe { replace(address, bytes, mapping.protection) } {
                     let rest = Mapping {
                         start: address,

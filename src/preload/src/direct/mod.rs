@@ -33,6 +33,7 @@ mod sharing;
 mod slot;
 mod slots;
 mod space;
+mod views;
 mod wanted;
 
 pub use promotion::{ASKED, HEARD, has_requests, hear, is_asked, sending, shows};

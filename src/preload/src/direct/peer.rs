@@ -6,6 +6,7 @@ use super::mappings::{File, Mappings};
 use super::reading::Kernel;
 use super::slot::Slot;
 use super::slots;
+use super::views;
 use core::cell::Cell;
 use core::ffi::c_void;
 use libc::pid_t;
@@ -76,7 +77,7 @@ impl Peer {
                     descriptor,
                     0,
                 )?,
-                map_aligned(size, descriptor),
+                map_aligned(size, descriptor, process == libc::getpid()),
             )
         };
         let windows = capacity.div_ceil(WINDOW) as usize;
@@ -167,16 +168,18 @@ impl Drop for Peer {
             libc::munmap(self.words, PAGE);
             if !self.body.is_null() {
                 libc::munmap(self.body, self.capacity as usize);
+                views::remove(self.body as usize);
             }
         }
     }
 }
 
 /// Maps the whole file, not to be read yet nor ever to be dumped, at an address that huge pages can share with its offset.
+/// `is_own`: it is this process's arena.
 ///
 /// # Safety
 /// The descriptor is open.
-unsafe fn map_aligned(size: usize, descriptor: i32) -> Option<*mut c_void> {
+unsafe fn map_aligned(size: usize, descriptor: i32, is_own: bool) -> Option<*mut c_void> {
     let huge = FIRST as usize;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: reserves new address space, then replaces a part of it and gives the rest back.
@@ -194,16 +197,23 @@ unsafe fn map_aligned(size: usize, descriptor: i32) -> Option<*mut c_void> {
         }
         let place = (room as usize).next_multiple_of(huge);
         let before = place - room as usize;
-        let mapped = arena::map(
-            place as *mut c_void,
-            size,
-            libc::PROT_NONE,
-            libc::MAP_FIXED,
-            descriptor,
-            0,
-        );
+        // Known before it is there: another thread may fork at any moment.
+        let is_known = !is_own || views::add(place);
+        let mapped = is_known.then(|| {
+            arena::map(
+                place as *mut c_void,
+                size,
+                libc::PROT_NONE,
+                libc::MAP_FIXED,
+                descriptor,
+                0,
+            )
+        });
+        let mapped = mapped.flatten();
         if let Some(mapped) = mapped {
             libc::madvise(mapped, size, libc::MADV_DONTDUMP);
+        } else {
+            views::remove(place);
         }
         if before > 0 {
             libc::munmap(room, before);

@@ -8,7 +8,7 @@ use super::slot::Slot;
 use super::slots::Slots;
 use super::space::Space;
 use super::wanted::{Message, Wanted};
-use super::{PAGE, is_on, plain};
+use super::{PAGE, is_on, plain, views};
 use crate::clock;
 use crate::log::{self, Level};
 use core::ffi::c_void;
@@ -328,7 +328,7 @@ impl Owner {
         };
         let mut mapped = Vec::new();
         let known = mappings.each(0, usize::MAX, |mapping| {
-            if mapping.file == arena.file {
+            if mapping.file == arena.file && !views::hold(mapping.start, arena.capacity) {
                 let bytes = (mapping.end - mapping.start) as u64;
                 mapped.push(mapping.offset..mapping.offset + bytes);
             }
