@@ -73,7 +73,7 @@ fn a_wrong_byte_is_found_and_its_program_made_short() {
         let last = said.lines().last().unwrap_or_default();
         assert_eq!(last, "2 programs, 2 failed", "{said}");
         assert!(said.contains("receive buffer"), "{said}");
-        assert!(said.contains(": 1 of its "), "one action is enough: {said}");
+        assert!(said.contains("; 1 of its "), "one action is enough: {said}");
         let mut lines = said.lines();
         let line = lines.find(|line| line.contains("LD_PRELOAD=") && line.contains("-np"));
         let line = line.expect("a command line to see it again");

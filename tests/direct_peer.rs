@@ -13,6 +13,7 @@ mod offer;
 #[allow(dead_code)]
 #[path = "../src/preload/src/direct/peer.rs"]
 mod peer;
+#[allow(dead_code)]
 #[path = "../src/preload/src/direct/views.rs"]
 mod views;
 
