@@ -53,7 +53,7 @@ fn corrupting(library: Library) -> std::path::PathBuf {
 
 /// A library changes one byte of one message in so many.
 fn planted(library: Library, also: &Path) -> String {
-    let output = check(&["--seeds", "2", "--from", "1", "--modes", "tune", "--anew"])
+    let output = check(&["--seeds", "1", "--from", "2", "--modes", "tune", "--anew"])
         .args(["--mpi", library.suffix()])
         .arg("--also")
         .arg(also)
@@ -71,7 +71,7 @@ fn a_wrong_byte_is_found_and_its_program_made_short() {
     for &library in BOTH {
         let said = planted(library, &corrupting(library));
         let last = said.lines().last().unwrap_or_default();
-        assert_eq!(last, "2 programs, 2 failed", "{said}");
+        assert_eq!(last, "1 programs, 1 failed", "{said}");
         assert!(said.contains("receive buffer"), "{said}");
         assert!(said.contains("; 1 of its "), "one action is enough: {said}");
         let mut lines = said.lines();
