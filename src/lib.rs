@@ -4,6 +4,7 @@
 pub mod analysis;
 pub mod bench;
 pub mod calls;
+pub mod check;
 pub mod engine;
 pub mod flow;
 pub mod forcing;

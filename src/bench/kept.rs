@@ -136,11 +136,25 @@ impl Kept {
         name: &str,
         work: impl FnOnce() -> Result<T, String>,
     ) -> Result<T, String> {
-        let known = self.steps.borrow().get(name).cloned();
-        if let Some(Ok(found)) = known.map(serde_json::from_value) {
+        if let Some(found) = self.known(name) {
             return Ok(found);
         }
         let found = work()?;
+        self.keep(name, &found)?;
+        Ok(found)
+    }
+
+    /// What the step of that name found before.
+    pub fn known<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let known = self.steps.borrow().get(name).cloned();
+        serde_json::from_value(known?).ok()
+    }
+
+    /// Keeps what the step of that name found.
+    ///
+    /// # Errors
+    /// It cannot be kept: one sentence.
+    pub fn keep<T: Serialize>(&self, name: &str, found: &T) -> Result<(), String> {
         let cannot = |error: &dyn std::fmt::Display| {
             format!(
                 "{} cannot be written: {error}",
@@ -149,13 +163,13 @@ impl Kept {
         };
         let line = Line {
             step: name.to_owned(),
-            found: serde_json::to_value(&found).map_err(|error| cannot(&error))?,
+            found: serde_json::to_value(found).map_err(|error| cannot(&error))?,
         };
         let text = serde_json::to_string(&line).map_err(|error| cannot(&error))? + "\n";
         let written = self.file.borrow_mut().write_all(text.as_bytes());
         written.map_err(|error| cannot(&error))?;
         self.steps.borrow_mut().insert(line.step, line.found);
-        Ok(found)
+        Ok(())
     }
 
     /// Forgets everything: the benchmark has come to its end. What cannot be removed does no harm but to take room.

@@ -162,6 +162,15 @@ pub struct Job {
     limit: Duration,
 }
 
+/// How a run ended, and what it printed.
+#[derive(Debug)]
+pub struct Ended {
+    /// `None`: it took longer than its limit, and was stopped.
+    pub status: Option<ExitStatus>,
+    /// What it printed.
+    pub output: Output,
+}
+
 /// What a run printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
@@ -197,6 +206,24 @@ impl Job {
             Family::Mpich => job,
         };
         job.arg("-np").arg(ranks.to_string()).arg(program)
+    }
+
+    /// A program on ranks that share the machine with others: bound to no core, and giving way where they wait, as far as the library can.
+    pub fn crowd(library: &Library, ranks: usize, program: impl AsRef<OsStr>) -> Job {
+        let job = Job::alone(&library.mpirun);
+        let job = match library.family {
+            Family::OpenMpi => job
+                .args(["--oversubscribe", "--bind-to", "none"])
+                .env("OMPI_MCA_mpi_yield_when_idle", "1"),
+            Family::Mpich => job,
+        };
+        job.arg("-np").arg(ranks.to_string()).arg(program)
+    }
+
+    /// How long it may take; ten minutes where nothing else is said.
+    pub fn limit(mut self, limit: Duration) -> Job {
+        self.limit = limit;
+        self
     }
 
     /// Adds an argument.
@@ -243,14 +270,34 @@ impl Job {
     /// Runs it to its end; its output goes through files in `dir`.
     ///
     /// # Errors
-    /// It cannot be started, fails, or takes longer than ten minutes; the sentence ends with its last line of output.
+    /// It cannot be started, fails, or takes longer than its limit; the sentence ends with its last line of output.
     pub fn run(&self, dir: &Path) -> Result<Output, String> {
+        let name = self.name();
+        let Ended { status, output } = self.end(dir, |_| ())?;
+        let last = output.stderr.lines().rfind(|line| !line.trim().is_empty());
+        match status {
+            Some(status) if status.success() => Ok(output),
+            Some(status) => Err(format!(
+                "{name}: {status}: {}",
+                last.unwrap_or("no message")
+            )),
+            None => Err(format!(
+                "{name} did not end within {} s and was stopped",
+                self.limit.as_secs()
+            )),
+        }
+    }
+
+    /// The same, however it ends. Where it takes longer than its limit, `late` sees the id of its first process before it is stopped.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn end(&self, dir: &Path, late: impl FnOnce(u32)) -> Result<Ended, String> {
         let (out, err) = (dir.join("stdout"), dir.join("stderr"));
         let file = |path: &Path| {
             File::create(path)
                 .map_err(|error| format!("{} cannot be written: {error}", path.display()))
         };
-        let name = self.name();
         let mut command = Command::new(&self.line[0]);
         for (variable, _) in std::env::vars_os() {
             let variable_name = variable.to_string_lossy();
@@ -268,8 +315,8 @@ impl Job {
         die_with_parent(&mut command);
         let mut child = command
             .spawn()
-            .map_err(|error| format!("{name} cannot be started: {error}"))?;
-        let status = await_end(&mut child, self.limit);
+            .map_err(|error| format!("{} cannot be started: {error}", self.name()))?;
+        let status = await_end(&mut child, self.limit, late);
         let read = |path: &Path| {
             let bytes = std::fs::read(path).unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()
@@ -278,18 +325,20 @@ impl Job {
             stdout: read(&out),
             stderr: read(&err),
         };
-        let last = output.stderr.lines().rfind(|line| !line.trim().is_empty());
-        match status {
-            Some(status) if status.success() => Ok(output),
-            Some(status) => Err(format!(
-                "{name}: {status}: {}",
-                last.unwrap_or("no message")
-            )),
-            None => Err(format!(
-                "{name} did not end within {} s and was stopped",
-                self.limit.as_secs()
-            )),
-        }
+        Ok(Ended { status, output })
+    }
+
+    /// As a shell would take it, with its variables, but for those that only spare questions.
+    pub fn command_line(&self) -> String {
+        let variables = self.environment.iter().filter(|(name, _)| {
+            !["OMPI_ALLOW", "OMPI_MCA_ess"]
+                .iter()
+                .any(|start| name.to_string_lossy().starts_with(start))
+        });
+        let words = variables
+            .map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy()));
+        let words: Vec<String> = words.chain([self.name()]).collect();
+        words.join(" ")
     }
 
     fn name(&self) -> String {
@@ -315,7 +364,7 @@ fn die_with_parent(command: &mut Command) {
 }
 
 /// The child's status, or `None` when it had to be stopped.
-fn await_end(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+fn await_end(child: &mut Child, limit: Duration, late: impl FnOnce(u32)) -> Option<ExitStatus> {
     let start = Instant::now();
     loop {
         match child.try_wait() {
@@ -324,6 +373,7 @@ fn await_end(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
             _ => break,
         }
     }
+    late(child.id());
     // SAFETY: kill takes no pointers; the child leads the process group that `process_group(0)` made, and has
     // not been waited for, so the id is still its own.
     unsafe { libc::kill(-(child.id() as libc::pid_t), libc::SIGKILL) };

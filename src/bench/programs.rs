@@ -10,6 +10,12 @@ use xxhash_rust::xxh3::xxh3_64;
 /// File names and contents.
 type Files = &'static [(&'static str, &'static str)];
 
+macro_rules! pattern_files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../nas-bench/src/patterns/", $name)))),*]
+    };
+}
+
 /// A program in C.
 pub struct Program {
     /// Name of the executable.
@@ -65,6 +71,35 @@ pub static GRID: Program = Program {
     ],
 };
 
+/// Random programs that check every byte; a seed determines each.
+pub static PATTERNS: Program = Program {
+    name: "patterns",
+    files: pattern_files![
+        "action.c",
+        "batch.c",
+        "calls.c",
+        "collective.c",
+        "content.c",
+        "exchange.c",
+        "fork.c",
+        "memory.c",
+        "messages.c",
+        "patterns.c",
+        "plan.c",
+        "plan.h",
+        "print.c",
+        "run.h",
+        "steps.c",
+        "types.c",
+    ],
+};
+
+/// A library to be preloaded, with which MPICH's ranks give way where they wait; see its head.
+pub static YIELDING: Program = Program {
+    name: "yielding",
+    files: &[("yielding.c", include_str!("programs/yielding.c"))],
+};
+
 macro_rules! nas_files {
     ($($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../../nas-bench/", $name)))),*]
@@ -88,7 +123,7 @@ static NAS: Files = nas_files!(
     "src/session.f90",
 );
 
-const OPTIONS: [&str; 4] = ["-std=gnu11", "-O2", "-g1", "-lm"];
+const OPTIONS: [&str; 5] = ["-std=gnu11", "-O2", "-g1", "-pthread", "-lm"];
 
 /// Where compiled programs are kept: `$XDG_CACHE_HOME/copytune`, else `~/.cache/copytune` (XDG Base Directory
 /// specification), else a directory in the one for temporary files.

@@ -163,7 +163,7 @@ fn list() -> String {
 }
 
 /// The preload library's path, absolute.
-fn shim(given: Option<&Path>) -> Result<PathBuf, String> {
+pub(super) fn shim(given: Option<&Path>) -> Result<PathBuf, String> {
     let path = match given {
         Some(path) => path.to_owned(),
         None => match std::env::var_os("COPYTUNE_LIB").filter(|value| !value.is_empty()) {

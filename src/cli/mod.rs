@@ -41,6 +41,7 @@ subcommands! {
     Analyze => analyze,
     Routines => routines,
     Bench => bench,
+    Check => check,
     Env => env,
 }
 

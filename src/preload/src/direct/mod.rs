@@ -38,6 +38,7 @@ mod sharing;
 mod slot;
 mod slots;
 mod space;
+mod views;
 mod wanted;
 mod window;
 

@@ -11,6 +11,11 @@ static PEERS: Mutex<Vec<(pid_t, Weak<Peer>)>> = Mutex::new(Vec::new());
 /// The peer with that process id: another thread's, or a new one; else why there is none. For each thread once, before its first
 /// direct read: reading takes no lock.
 pub fn get(process: pid_t, kernel: Kernel) -> Result<Arc<Peer>, &'static str> {
+    // What a process reads from itself is the kernel's: its view of its own arena would be no promoted memory, and yet of the
+    // same file.
+    if u32::try_from(process) == Ok(std::process::id()) {
+        return Err("this process sends messages to itself");
+    }
     let mut peers = PEERS.lock().map_err(|_| "another thread has failed")?;
     peers.retain(|(_, peer)| peer.strong_count() > 0);
     let known = peers.iter().find(|(id, _)| *id == process);
