@@ -180,7 +180,7 @@ fn a_wrong_class_is_refused() {
     }
 }
 
-/// The 12 points a side cannot be cut for 5 ranks, nor the memory had for 2**28 keys within a gigabyte.
+/// 12 points a side cannot be cut for 5 ranks, and two gigabytes cannot hold 2**28 keys twice.
 #[test]
 fn what_does_not_fit_is_refused() {
     for &library in BOTH {
@@ -189,7 +189,7 @@ fn what_does_not_fit_is_refused() {
 
         let program = nas_bench::program(library, "sort");
         let command = format!(
-            "ulimit -v 1000000; exec {} --keys 268435456",
+            "ulimit -v 2000000; exec {} --keys 268435456",
             program.display()
         );
         let job = Job::ranks(library, 1, "/bin/sh").args(["-c", &command]);
