@@ -38,7 +38,6 @@ mod sharing;
 mod slot;
 mod slots;
 mod space;
-mod views;
 mod wanted;
 mod window;
 
