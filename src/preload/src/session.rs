@@ -1,5 +1,4 @@
-//! One thread's session: its sites, its engine, and its operations in progress. Threads share nothing but the
-//! reading of each other's buffers in use, so calls need no lock.
+//! One thread's sites, engine and operations in progress. Threads share the reading of each other's buffers alone: no call locks.
 
 use crate::clock::Ticks;
 use crate::forecast::{Forecast, Meaning};
@@ -98,9 +97,8 @@ impl Session {
         !self.engine.is_timing() && self.ranges.is_empty()
     }
 
-    /// Before a call: all that there is to do for one that was foreseen and in which nothing is to be learnt or changed.
-    /// Returns what is to follow; `None`, and nothing done, for any other. For use while [`life::is_plain`] and
-    /// [`Self::is_quiet`].
+    /// Before a call: all that there is to do for one that was foreseen and in which nothing is to be learnt or changed. Returns what
+    /// is to follow; `None`, and nothing done, for any other. For use while [`life::is_plain`] and [`Self::is_quiet`].
     #[inline(always)]
     pub fn pass(&mut self, slot: &'static Slot, arguments: Arguments) -> Option<After> {
         let site = self.forecast.check(slot, arguments)?;
@@ -114,7 +112,7 @@ impl Session {
         Some(After::Reset)
     }
 
-    /// Before a call. Returns what copies inside it are matched with (null: nothing), and what is to follow.
+    /// Before a call: what copies inside it are matched with (null: nothing), and what follows.
     #[inline(always)]
     pub fn enter(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
         if life::is_threaded() {
@@ -175,13 +173,16 @@ impl Session {
         }
     }
 
-    /// In a rest of which so many calls are left: the kernel is to read a message of so many bytes, or, if there are none, a
-    /// buffer may be sent that peers want. Whether calls are to be followed again.
+    /// In a rest of which so many calls are left: the kernel is to read a message of so many bytes, or (`None`) a buffer may be sent
+    /// that peers want. Whether calls are to be followed again.
     #[cold]
     pub fn hear(&mut self, read: Option<usize>, remaining: usize) -> bool {
         let ends = self.while_busy(|it| match read {
             Some(bytes) => it.engine.hear_read(bytes, remaining),
-            None => (it.engine.end_rest(remaining), true).1,
+            None => {
+                it.engine.end_rest(remaining);
+                true
+            }
         });
         ends == Some(true)
     }
