@@ -65,6 +65,6 @@ mod tests {
         let all = [1, 2, 3, 4, 5];
         assert_eq!(shortest(&all, |parts| parts.len() == 5), all);
         assert_eq!(shortest(&all[..1], |_| true), [1]);
-        assert_eq!(shortest(&[] as &[u8], |_| true), []);
+        assert!(shortest(&[] as &[u8], |_| true).is_empty());
     }
 }

@@ -25,6 +25,7 @@ pub(super) struct Budget {
     tokens: f64,
     /// When the bucket was filled last.
     filled: Option<u64>,
+    #[cfg(test)]
     spent: f64,
 }
 
@@ -36,12 +37,14 @@ impl Budget {
             rate,
             tokens: ADVANCE * rate,
             filled: None,
+            #[cfg(test)]
             spent: 0.0,
         }
     }
 
     /// Ticks that learning has cost so far.
-    pub(super) fn spent(&self) -> f64 {
+    #[cfg(test)]
+    fn spent(&self) -> f64 {
         self.spent
     }
 
@@ -56,8 +59,11 @@ impl Budget {
     }
 
     fn spend(&mut self, ticks: f64) {
-        self.spent += ticks;
         self.tokens -= ticks;
+        #[cfg(test)]
+        {
+            self.spent += ticks;
+        }
     }
 
     /// Calls that make up a rest, if one comes every so many ticks.

@@ -18,7 +18,7 @@ impl Comparison {
     pub(super) fn of(interval: &Interval) -> Option<Self> {
         let (gain, default) = (interval.gain?, interval.default);
         let is_known = default.samples > 0 && default.mean.is_finite() && gain.mean.is_finite();
-        is_known.then(|| Self {
+        is_known.then_some(Self {
             weight: interval.executions as f64,
             default_seconds: default.mean,
             tuned_seconds: default.mean * (1.0 - gain.mean),
