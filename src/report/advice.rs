@@ -294,9 +294,9 @@ mod tests {
         assert!(alone.contains("one rank"), "{alone}");
         assert!(!alone.contains("network"), "{alone}");
         for ranks in [1, 4] {
-            let short = reason(ranks, [64, 1023]);
-            assert!(short.contains("less than 1 KiB"), "{short}");
-            assert!(!reason(ranks, [64, 1024]).contains("less than"));
+            let short = reason(ranks, [64, 8191]);
+            assert!(short.contains("less than 8 KiB"), "{short}");
+            assert!(!reason(ranks, [64, 8192]).contains("less than"));
         }
     }
 
