@@ -98,15 +98,16 @@ fn a_forced_routine_reads_directly() {
     }
 }
 
-/// NAS FT sends each of its large buffers some eight times: less than their promotion costs. Even where a routine is known
-/// to be faster, no more is promoted in advance than 5 ms are thought to be enough for, of messages that are read in pieces.
+/// NAS FT sends each of its large buffers some eight times: about what their promotion costs. Whether or not a routine is known
+/// to be faster, no more is promoted than 5 ms are thought to be enough for, of messages that are read in pieces.
 #[test]
-fn what_is_sent_eight_times_is_not_promoted() {
+fn of_what_is_sent_eight_times_little_is_promoted() {
     const MANY: &str = "33554432";
-    const IN_ADVANCE: u64 = 6 << 20;
+    // At a third of a millisecond for a mebibyte, which is faster than any promotion.
+    const IN_ADVANCE: u64 = 15 << 20;
     for &library in BOTH {
         for (variables, most) in [
-            (&[][..], 0),
+            (&[][..], 2 * IN_ADVANCE),
             (&[("COPYTUNE_ROUTINE", "sse2")], 2 * IN_ADVANCE),
         ] {
             let dir = private_dir();
@@ -157,7 +158,7 @@ fn what_the_sender_wrote_is_shown() {
 #[test]
 fn measuring_changes_nothing() {
     for &library in BOTH {
-        for mode in ["profile", "dry-run", "replay"] {
+        for mode in ["profile", "dry-run"] {
             let dir = private_dir();
             let variables = [
                 ("COPYTUNE_DIRECT", "auto"),
