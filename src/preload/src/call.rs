@@ -103,6 +103,10 @@ fn enter_outermost(
     // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
     let session = unsafe { session.as_mut() };
     let after = life::guarded(|| session.pass_resting(slot, arguments)).unwrap_or(After::Reset);
+    if session.shown.is_some() {
+        // Should it be left by longjmp, the thread's next call must be seen, whatever it is, to hide the message.
+        session.interrupted = core::mem::take(&mut thread.rest);
+    }
     Entered {
         next: slot.next(),
         after,
@@ -211,8 +215,12 @@ fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
             if let Some(mut session) = session_of(thread) {
                 // SAFETY: this thread's own; no other reference is held to it.
                 let session = unsafe { session.as_mut() };
+                let interrupted = session.interrupted;
                 session.hide();
                 life::guarded(|| session.leave(slot, arguments));
+                if interrupted > 0 {
+                    thread.rest = interrupted;
+                }
             }
         }
     }

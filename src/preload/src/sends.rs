@@ -100,6 +100,7 @@ impl Session {
     pub fn hide(&mut self) {
         if let Some((shown, _)) = self.shown.take() {
             direct::hide(shown);
+            self.interrupted = 0;
         }
     }
 

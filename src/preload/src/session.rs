@@ -39,6 +39,8 @@ pub struct Session {
     dozed: bool,
     /// Shows the ends of what the present call sends, which came by that symbol.
     pub(super) shown: Option<(&'static direct::Slot, &'static Slot)>,
+    /// Calls that are left of the rest that goes on when nothing is shown any more.
+    pub(super) interrupted: usize,
     /// Whether a living thread has it.
     pub owned: AtomicBool,
     /// With MPI_THREAD_MULTIPLE, whether the owner thread is where other threads may not look at it.
@@ -87,6 +89,7 @@ impl Session {
             },
             dozed: false,
             shown: None,
+            interrupted: 0,
             owned: AtomicBool::new(true),
             busy: AtomicBool::new(false),
         }

@@ -24,9 +24,9 @@ pub const FIRST: u64 = 2 << 20;
 /// Requests that are kept until the owner looks.
 const REQUESTS: usize = 128;
 /// Nanoseconds of a promotion before there was one (docs/direct-copy.md).
-const AROUND: u64 = 200_000;
+const AROUND: u64 = 100_000;
 /// Nanoseconds in which a mebibyte was moved before there was one (docs/direct-copy.md).
-const MEBIBYTE: u64 = 900_000;
+const MEBIBYTE: u64 = 500_000;
 /// Most bytes of an arena: address space in every peer.
 const MOST: u64 = 64 << 30;
 /// Where there is less address space to be had, it is left alone.
