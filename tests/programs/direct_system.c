@@ -114,7 +114,7 @@ static void interrupted_by(int handler_forks) {
     }
     CHECK(alarms > 0 && (nested_forks > 0 || handler_forks == 0));
     munmap(out, length);
-    in = malloc(LENGTH);
+    in = malloc(2 * LENGTH);
 }
 
 static void interrupted(void) { interrupted_by(0); }
@@ -219,7 +219,7 @@ int main(int argc, char **argv) {
     if (argc > 2) mebibytes = strtol(argv[2], NULL, 10);
     check_init(&argc, &argv);
     CHECK(check_size == 2);
-    in = malloc(LENGTH);
+    in = malloc(2 * LENGTH);
     CHECK(in != NULL);
     run_way(ways, sizeof ways / sizeof *ways, argv[1]);
     return check_finish();
