@@ -27,7 +27,7 @@ fn adopt(interval: &mut Interval) {
     let Some(tuner) = interval.tuner.as_mut() else {
         return;
     };
-    tuner["confirmed"] = true.into();
+    tuner["trials"] = serde_json::json!({"verdict": "confirmed", "ended": 1});
     interval.phase = Phase::Adopted;
     interval.chosen = vec![None; interval.nodes.len()];
     for variable in &interval.variables {
