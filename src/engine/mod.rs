@@ -22,7 +22,7 @@ pub use kept::Kept;
 use kept::{Shelf, remembered};
 pub use knowledge::{Knowledge, Known};
 pub use node::{Node, NodeInfo};
-use rest::{LONGEST, Rest, SLICE};
+use rest::{LONG_SLICE, LONGEST, Rest, SLICE};
 use trial::Trial;
 
 use crate::flow::{Advance, IntervalId, NodeId, OUTSIDE, OVERFLOW, Rare, Tracker, Turn};
@@ -183,6 +183,10 @@ impl Engine {
         if config.mode == Mode::Record {
             tracker.set_alarm(recorded::FIRST_CHECKPOINT);
         }
+        let slice = match config.bounded {
+            Some(_) => SLICE,
+            None => LONG_SLICE,
+        };
         Self {
             tracker,
             nodes: Vec::new(),
@@ -193,12 +197,12 @@ impl Engine {
             trial: Trial::new(config.tuner.seed),
             detects: !matches!(config.mode, Mode::Record | Mode::Forced),
             budget: Budget::new(config.bounded),
-            slice: (0, SLICE),
+            slice: (0, slice),
             completed: false,
             incomplete: 0,
             config,
             started: None,
-            rest: Rest::new(),
+            rest: Rest::new(slice),
             news: false,
             notice: None,
             new_phase: None,

@@ -3,6 +3,8 @@
 
 /// Calls in a slice of followed ones. A slice in which nothing was learnt is followed by a rest.
 pub(super) const SLICE: u32 = 128;
+/// The same where what learning costs is not bounded.
+pub(super) const LONG_SLICE: u32 = 2048;
 /// Calls that are followed between two rests. Where something is to be learnt of them, a slice comes next.
 const WATCH: u32 = 64;
 /// Length of the first rest, in calls; each further one is twice as long.
@@ -15,6 +17,7 @@ const LONGEST_OF_SLOW: u32 = 16_384;
 /// Alternation of watching and rest.
 #[derive(Debug)]
 pub(super) struct Rest {
+    slice: u32,
     /// Calls to be followed until it is due.
     left: u32,
     /// Length of the next rest.
@@ -31,9 +34,10 @@ pub(super) struct Rest {
 }
 
 impl Rest {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(slice: u32) -> Self {
         Self {
-            left: SLICE,
+            slice,
+            left: slice,
             length: FIRST,
             last: 0,
             weight: 1,
@@ -56,7 +60,7 @@ impl Rest {
         if self.calm {
             *self = Self {
                 debt: self.debt + u64::from(self.left) * (self.weight - 1),
-                ..Self::new()
+                ..Self::new(self.slice)
             };
         }
         self.disturbed = true;
@@ -73,9 +77,9 @@ impl Rest {
         self.disturbed
     }
 
-    /// [`SLICE`] more calls are to be followed.
+    /// Another slice of calls is to be followed.
     pub(super) fn next_slice(&mut self) {
-        self.left = SLICE;
+        self.left = self.slice;
         self.disturbed = false;
     }
 
@@ -113,6 +117,7 @@ impl Rest {
     pub(super) fn begin(&mut self, least: u32) -> usize {
         let length = self.length.max(least.min(LONGEST));
         *self = Self {
+            slice: self.slice,
             left: WATCH,
             length: (self.length * 2).min(LONGEST_OF_SLOW),
             last: length,
@@ -131,7 +136,7 @@ impl Rest {
             left: calls,
             calm: true,
             debt: self.debt,
-            ..Self::new()
+            ..Self::new(self.slice)
         };
     }
 
@@ -145,17 +150,17 @@ impl Rest {
     pub(super) fn pause(&mut self, calls: u32) {
         *self = Self {
             debt: self.debt + u64::from(calls),
-            ..Self::new()
+            ..Self::new(self.slice)
         };
     }
 
     /// The rest that has just begun is not taken.
     pub(super) fn refuse(&mut self) {
         *self = Self {
-            left: SLICE,
+            left: self.slice,
             calm: true,
             debt: self.debt,
-            ..Self::new()
+            ..Self::new(self.slice)
         };
     }
 
@@ -187,7 +192,7 @@ mod tests {
 
     #[test]
     fn rests_grow_and_stay_bounded() {
-        let mut rest = Rest::new();
+        let mut rest = Rest::new(SLICE);
         assert_eq!(until_rest(&mut rest), (SLICE, FIRST as usize));
         for length in [4096, 8192, 16384, 16384] {
             assert!(rest.is_calm());
@@ -198,7 +203,7 @@ mod tests {
     /// A ping-pong of 4,100 messages: what is followed of it shows in its median time.
     #[test]
     fn a_replay_follows_few_calls_of_a_short_run() {
-        let mut rest = Rest::new();
+        let mut rest = Rest::new(SLICE);
         let (mut followed, mut made) = (0, 0);
         while made < 8200 {
             let (calls, unseen) = until_rest(&mut rest);
@@ -210,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_disturbance_starts_anew() {
-        let mut rest = Rest::new();
+        let mut rest = Rest::new(SLICE);
         until_rest(&mut rest);
         until_rest(&mut rest);
         rest.disturb();
@@ -221,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_disturbance_loses_no_call() {
-        let mut rest = Rest::new();
+        let mut rest = Rest::new(SLICE);
         until_rest(&mut rest);
         until_rest(&mut rest);
         let weight = rest.weight();
@@ -235,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_rest_that_is_not_taken_counts_for_nothing() {
-        let mut rest = Rest::new();
+        let mut rest = Rest::new(SLICE);
         until_rest(&mut rest);
         rest.refuse();
         assert_eq!((rest.weight(), rest.unseen(0)), (1, 0));
@@ -245,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_unseen_calls_of_a_rest_count_once() {
-        let mut rest = Rest::new();
+        let mut rest = Rest::new(SLICE);
         assert_eq!(rest.unseen(0), 0);
         until_rest(&mut rest);
         assert_eq!(rest.unseen(48), 2000);
@@ -256,7 +261,7 @@ mod tests {
 
     #[test]
     fn followed_calls_stand_for_the_unseen_ones() {
-        let mut rest = Rest::new();
+        let mut rest = Rest::new(SLICE);
         let mut counted = 0;
         let mut made = 0;
         for least in 0..50 {
