@@ -31,7 +31,7 @@ const MOST_PAIRS: usize = LOOKS[LOOKS.len() - 1] as usize;
 const FUTILE_FROM: u64 = 16;
 /// Probability of a wrong claim, both directions, all looks of all comparisons of a tuner: a tenth less than the 5 % that may be,
 /// for trimmed intervals of few pairs miss a little more often than they say (1.06 times, simulated with normal noise).
-const ERROR: f64 = 0.045;
+const ERROR: f64 = 0.047;
 
 /// What the guard found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
