@@ -1,6 +1,6 @@
 //! One run of a program, alone or under an MPI launcher, with a time limit and everything it said.
 
-use super::{Library, scratch, shim};
+use super::{Library, family, scratch, shim};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -110,8 +110,8 @@ impl Job {
     }
 
     /// For jobs in which a rank dies: each of four attempts has 25 seconds. Open MPI's mpirun then hangs about
-    /// once in ten runs, without the shim too: its PMIx server waits in PMIx_server_finalize for a thread that
-    /// waits for a lock (libpmix 4.2.2 of Debian 12). A hang of the shim's own would come every time.
+    /// once in ten runs (see `LAUNCHER_HANGS`), and not always after its ranks. A hang of the shim's own would
+    /// come every time.
     pub fn violent(mut self) -> Self {
         self.limit = Duration::from_secs(25);
         self.attempts = 4;
@@ -130,7 +130,8 @@ impl Job {
             let bytes = std::fs::read(path).expect("the output can be read");
             String::from_utf8_lossy(&bytes).into_owned()
         };
-        for _ in 0..self.attempts {
+        let (mut attempts, mut launcher_hangs, mut last) = (0, 0, String::new());
+        while attempts < self.attempts && launcher_hangs <= LAUNCHER_HANGS {
             let mut command = self.command();
             command
                 .stdin(Stdio::null())
@@ -139,16 +140,24 @@ impl Job {
             let mut child = command.spawn().unwrap_or_else(|error| {
                 panic!("{} cannot be started: {error}", self.program.display())
             });
-            if let Some(status) = await_end(&mut child, self.limit) {
-                return Outcome {
-                    status,
-                    stdout: read(&out),
-                    stderr: read(&err),
-                };
+            let ranks = self.library.map_or(0, |(_, ranks)| ranks);
+            match await_end(&mut child, self.limit, ranks) {
+                End::Status(status) => {
+                    return Outcome {
+                        status,
+                        stdout: read(&out),
+                        stderr: read(&err),
+                    };
+                }
+                End::LauncherHangs => launcher_hangs += 1,
+                End::OutOfTime(processes) => {
+                    attempts += 1;
+                    last = processes;
+                }
             }
         }
         panic!(
-            "{:?} did not end within {:?}\n{}\n{}",
+            "{:?} did not end within {:?} (its launcher hung {launcher_hangs} times)\n{last}\n{}\n{}",
             self.command(),
             self.limit,
             read(&out),
@@ -230,15 +239,50 @@ impl Outcome {
     }
 }
 
-/// The child's status, or `None` when it had to be killed, with its process group.
-fn await_end(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
+/// How often a launcher may hang after its ranks have ended, in one run of a job. Open MPI's mpirun does so now and then,
+/// without the shim too: its PMIx server waits in PMIx_server_finalize for a thread that waits for a lock (libpmix 4.2.2 of
+/// Debian 12).
+const LAUNCHER_HANGS: usize = 3;
+
+/// How long a launcher may need once no rank is left.
+const LAUNCHER_LIMIT: Duration = Duration::from_secs(20);
+
+enum End {
+    Status(ExitStatus),
+    /// All ranks had ended.
+    LauncherHangs,
+    /// With a line for each process that was left.
+    OutOfTime(String),
+}
+
+fn await_end(child: &mut Child, limit: Duration, ranks: usize) -> End {
     let start = Instant::now();
-    while start.elapsed() < limit {
+    let mut looked = start;
+    let mut started = false;
+    let mut ended: Option<Instant> = None;
+    let end = loop {
         if let Some(status) = child.try_wait().expect("the child can be waited for") {
-            return Some(status);
+            return End::Status(status);
+        }
+        if ranks > 0 && looked.elapsed() > Duration::from_secs(1) {
+            looked = Instant::now();
+            let running = family::of(child.id())
+                .iter()
+                .any(|process| process.is_rank());
+            started |= running;
+            ended = (started && !running).then(|| ended.unwrap_or(looked));
+        }
+        if ended.is_some_and(|ended| ended.elapsed() > LAUNCHER_LIMIT) {
+            break End::LauncherHangs;
+        }
+        if start.elapsed() >= limit {
+            let lines: Vec<String> = (family::of(child.id()).iter())
+                .map(|process| process.to_string())
+                .collect();
+            break End::OutOfTime(lines.join("\n"));
         }
         std::thread::sleep(Duration::from_millis(3));
-    }
+    };
     // The launcher ends its ranks when it is asked to; after that, whatever is left of the group goes.
     let group = child.id() as libc::pid_t;
     // SAFETY: kill takes no pointers; `group` is a child that has not been reaped, so the id is its own.
@@ -247,7 +291,7 @@ fn await_end(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     // SAFETY: as above; the child leads the process group that `process_group(0)` made.
     unsafe { libc::kill(-group, libc::SIGKILL) };
     child.wait().expect("the child can be waited for");
-    None
+    end
 }
 
 /// Some of the machine's cores, which no other test that asks for some has meanwhile: ranks poll, so more of them than the cores

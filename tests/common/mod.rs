@@ -9,6 +9,7 @@ pub mod browser;
 pub mod compare;
 pub mod compile;
 pub mod direct;
+pub mod family;
 pub mod flowgraphs;
 pub mod job;
 pub mod nas_bench;
