@@ -202,21 +202,31 @@ fn is_harmless(major: u32) -> bool {
     matches!(major, 1 | 3 | 4 | 5 | 136..=143)
 }
 
-/// What fstat(2) says of an open descriptor.
-fn status_of(descriptor: c_int) -> Option<libc::stat> {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: fstat(2) fills the structure where it succeeds.
-    unsafe { (libc::fstat(descriptor, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }
+/// What is known here of an open descriptor's file: a file system over a network is not asked.
+fn status_of(descriptor: c_int) -> Option<libc::statx> {
+    let mut status = MaybeUninit::<libc::statx>::uninit();
+    let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
+    // SAFETY: statx(2) with an empty path fills the structure where it succeeds.
+    unsafe {
+        let place = status.as_mut_ptr();
+        let failed = libc::statx(descriptor, c"".as_ptr(), flags, libc::STATX_TYPE, place);
+        (failed == 0).then(|| status.assume_init())
+    }
 }
 
 /// The device number of what has no name in any file system, as an eventfd, an io_uring or a userfaultfd; `None`: it is not known.
-fn nameless() -> Option<libc::dev_t> {
+fn nameless() -> Option<(u32, u32)> {
     // SAFETY: eventfd(2) takes numbers; what it returns is a new descriptor.
     let made = unsafe {
         let made = libc::eventfd(0, libc::EFD_CLOEXEC);
         (made >= 0).then(|| OwnedFd::from_raw_fd(made))?
     };
-    Some(status_of(made.as_raw_fd())?.st_dev)
+    Some(device_of(&status_of(made.as_raw_fd())?))
+}
+
+/// Major and minor number of the file system's device.
+fn device_of(status: &libc::statx) -> (u32, u32) {
+    (status.stx_dev_major, status.stx_dev_minor)
 }
 
 /// Whether this process surely has no device open that may have registered memory with it (network cards, accelerators),
@@ -232,10 +242,10 @@ pub fn no_device_is_open() -> Result<(), &'static str> {
         let Some(status) = number.and_then(status_of) else {
             continue;
         };
-        let device = status.st_mode & libc::S_IFMT == libc::S_IFCHR
-            && !is_harmless(libc::major(status.st_rdev));
+        let device = u32::from(status.stx_mode) & libc::S_IFMT == libc::S_IFCHR
+            && !is_harmless(status.stx_rdev_major);
         // To ask for the name of each descriptor would take ten times as long.
-        let may_watch = nameless.is_none_or(|number| number == status.st_dev);
+        let may_watch = nameless.is_none_or(|number| number == device_of(&status));
         let watches = may_watch
             && std::fs::read_link(entry.path()).is_ok_and(|link| {
                 let link = link.to_string_lossy();

@@ -114,9 +114,11 @@ pub fn prepare() {
         if let Err(reason) = plain::no_device_is_open() {
             owner.held_by_device = true;
             super::explain(reason);
-        } else if owner.bindings.set() {
+        } else {
+            owner.bindings.prepare();
             owner.ordinary.look(usize::MAX);
             owner.may_map(arena, 0);
+            owner.room.is_for(0, 0, clock::now(), clock::rate());
         }
     });
 }
