@@ -229,7 +229,7 @@ fn start(world: bool) -> bool {
     }
     copies::set_threshold(threshold);
     if let (Some(job), true) = (JOB.get(), chooses) {
-        direct::start(job.options.direct, direct_candidates(job));
+        direct::start(job.options.direct, direct_candidates(job), job.place.1 > 1);
     }
     // SAFETY: atexit(3) with a function that lives as long as this library, which is never unloaded (preloaded).
     unsafe { libc::atexit(at_exit) };

@@ -57,6 +57,11 @@ impl Bindings {
         }
     }
 
+    /// Sets the slots once. Until [`Bindings::set`] looks again, no thread is about to set one back any more.
+    pub fn prepare(&mut self) {
+        self.look();
+    }
+
     /// Sets all slots that are not set; false: it is not certain that all are, and stay so.
     pub fn set(&mut self) -> bool {
         for _ in 0..LOOKS {

@@ -111,7 +111,7 @@ fn find_card(process: pid_t, mappings: &Mappings, kernel: Kernel) -> Option<[u64
     let own = (&raw const CARD) as usize;
     let place = Mappings::of(0)?.from(own).ok()??.place(own);
     let mut found = None;
-    mappings.each(0, usize::MAX, |mapping| {
+    mappings.each_written_file(|mapping| {
         let bytes = (mapping.end - mapping.start) as u64;
         let holds = mapping.offset <= place && place - mapping.offset < bytes;
         let is_data = mapping.file.inode != 0

@@ -122,6 +122,9 @@ const _: () = assert!(size_of::<Query>() == 104);
 const PROCMAP_QUERY: c_ulong = 0xc068_6611;
 /// PROCMAP_QUERY_COVERING_OR_NEXT_VMA.
 const COVERING_OR_NEXT: u64 = 0x10;
+/// PROCMAP_QUERY_VMA_WRITABLE and PROCMAP_QUERY_FILE_BACKED_VMA: no others are answered.
+const WRITABLE: u64 = 0x2;
+const OF_A_FILE: u64 = 0x20;
 /// PROCMAP_QUERY_VMA_READABLE, WRITABLE and EXECUTABLE, which are PROT_READ, PROT_WRITE and PROT_EXEC.
 const PROTECTION: u64 = 0x1 | 0x2 | 0x4;
 /// PROCMAP_QUERY_VMA_SHARED.
@@ -218,6 +221,24 @@ impl Mappings {
         self.read(address)
     }
 
+    /// Shows those mappings of files that can be written to `visit`, in order, and perhaps others; false: nothing can be known.
+    pub fn each_written_file(&self, mut visit: impl FnMut(Mapping)) -> bool {
+        if !self.are_quick() {
+            return self.each(0, usize::MAX, visit);
+        }
+        let mut address = 0;
+        loop {
+            match self.ask_for(address, COVERING_OR_NEXT | WRITABLE | OF_A_FILE) {
+                Ok(Some(mapping)) => {
+                    address = mapping.end;
+                    visit(mapping);
+                }
+                Ok(None) => return true,
+                Err(()) => return false,
+            }
+        }
+    }
+
     /// Shows all mappings between `start` and `end` to `visit`, in order; false: nothing can be known.
     pub fn each(&self, start: usize, end: usize, mut visit: impl FnMut(Mapping)) -> bool {
         if !self.are_quick() {
@@ -245,9 +266,13 @@ impl Mappings {
     }
 
     fn ask(&self, address: usize) -> Result<Option<Mapping>, ()> {
+        self.ask_for(address, COVERING_OR_NEXT)
+    }
+
+    fn ask_for(&self, address: usize, flags: u64) -> Result<Option<Mapping>, ()> {
         let mut query = Query {
             size: size_of::<Query>() as u64,
-            flags: COVERING_OR_NEXT,
+            flags,
             address: address as u64,
             ..Query::default()
         };

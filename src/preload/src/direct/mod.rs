@@ -110,8 +110,8 @@ pub fn reason() -> String {
 }
 
 /// At MPI_Init. `candidates`: what may copy directly where no call site has a routine of its own, the first one to begin
-/// with; at least one. Failure leaves everything to the kernel copy.
-pub fn start(direct: Direct, candidates: Vec<CopyFn>) {
+/// with; at least one. `others`: there are further ranks. Failure leaves everything to the kernel copy.
+pub fn start(direct: Direct, candidates: Vec<CopyFn>, others: bool) {
     if direct == Direct::Off {
         explain("switched off by COPYTUNE_DIRECT=off");
         return;
@@ -128,6 +128,9 @@ pub fn start(direct: Direct, candidates: Vec<CopyFn>) {
             helping::find_next();
             ON.store(true, Ordering::SeqCst);
             promotion::look_out();
+            if others {
+                promotion::prepare();
+            }
         }
         Err(reason) => explain(reason),
     }

@@ -60,6 +60,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     slots: Slots::new(),
     unshown: 0,
     ordinary: Ordinary::new(),
+    room: Room::new(),
     mappings: 0,
     uncounted: 0,
     bindings: Bindings::new(),
@@ -77,6 +78,7 @@ struct Owner {
     /// Sends in a row that no slot showed.
     unshown: u32,
     ordinary: Ordinary,
+    room: Room,
     /// Mappings of this process as far as known, and promotions until they are counted again.
     mappings: u64,
     uncounted: u32,
@@ -101,6 +103,24 @@ pub fn may_hold(start: usize, end: usize) -> bool {
 pub(super) fn forget() {
     LOW.store(usize::MAX, Relaxed);
     HIGH.store(0, Relaxed);
+}
+
+/// What a process does once and can do before its first promotion, while the program waits anyway: some 2 ms.
+pub fn prepare() {
+    let (Some(arena), Ok(mut owner)) = (arena::own(), OWNER.try_lock()) else {
+        return;
+    };
+    held_back(|| {
+        if let Err(reason) = plain::no_device_is_open() {
+            owner.held_by_device = true;
+            super::explain(reason);
+        } else {
+            owner.bindings.prepare();
+            owner.ordinary.look(usize::MAX);
+            owner.may_map(arena, 0);
+            owner.room.is_for(0, 0, clock::now(), clock::rate());
+        }
+    });
 }
 
 /// A send begins: is [`sending`] to be told of it?
@@ -338,12 +358,12 @@ impl Owner {
         let offset = self.space.take(arena.capacity, area.start, bytes as u64)?;
         LOW.fetch_min(area.start, Relaxed);
         HIGH.fetch_max(area.end, Relaxed);
-        let room = Room::new();
         let before: u64 = self.promoted.iter().map(|range| range.bytes).sum();
         let mut done = 0;
         while done < bytes {
             let length = CHUNK.min(bytes - done);
-            if !room.is_for(length, before + done as u64) {
+            let promoted = before + done as u64;
+            if !(self.room).is_for(length, promoted, clock::now(), clock::rate()) {
                 break;
             }
             // SAFETY: whole pages inside a buffer that is being sent, private and anonymous (plain::areas), and
