@@ -2,8 +2,8 @@
 
 use crate::engine::{Engine, Interval, Knowledge, Known, Stage};
 use crate::flow::{Class, NodeId};
+use crate::mpi::call_site::{self, Signature};
 use crate::routines::{self, DEFAULT, RoutineId};
-use crate::site::{self, Signature};
 use crate::state::RankState;
 use crate::state::format::{self, Copied, Gain, Language, Measure, Module, Site, Stop};
 use crate::tuner::guard::Finding;
@@ -56,7 +56,7 @@ pub fn knowledge(state: &RankState) -> Knowledge {
             })
             .collect();
         if let (Some(tuner), Some(variables)) = (tuner, variables) {
-            let key = site::identity_of_interval(nodes.iter().copied());
+            let key = call_site::identity_of_interval(nodes.iter().copied());
             knowledge.intervals.insert(key, Known { variables, tuner });
         }
     }
@@ -98,7 +98,7 @@ impl Decisions {
 }
 
 fn identity(site: &Site) -> u64 {
-    site::identity(
+    call_site::identity(
         &site.module.name,
         &site.module.build,
         site.offset,
@@ -240,7 +240,7 @@ impl Record {
         } else {
             self.state.sites.push(Site {
                 module: Module {
-                    name: site::file_name(&signature.module).to_string(),
+                    name: call_site::file_name(&signature.module).to_string(),
                     path: signature.module.clone(),
                     build: signature.build.clone(),
                 },

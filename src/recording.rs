@@ -1,9 +1,9 @@
 //! Between an engine's flowgraph and a recorded one on disk, and back.
 
-use crate::calls;
 use crate::engine::{Engine, NodeInfo};
 use crate::flow::{END, Flowgraph, NodeId, START};
-use crate::site::{self, Signature};
+use crate::mpi::call_site::{self, Signature};
+use crate::mpi::calls;
 use crate::state::format::Module;
 use crate::state::graph::{Graph, GraphShard, Node};
 use hashbrown::HashMap;
@@ -69,7 +69,7 @@ fn module(modules: &mut Vec<Module>, signature: &Signature) -> u32 {
         .position(|module| module.path == signature.module && module.build == signature.build);
     known.unwrap_or_else(|| {
         modules.push(Module {
-            name: site::file_name(&signature.module).to_string(),
+            name: call_site::file_name(&signature.module).to_string(),
             path: signature.module.clone(),
             build: signature.build.clone(),
         });

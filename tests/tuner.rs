@@ -3,8 +3,8 @@
 mod tuners;
 
 use copytune_core::stats::median;
+use copytune_core::stats::random::Random;
 use copytune_core::tuner::guard::Finding;
-use copytune_core::tuner::random::Random;
 use copytune_core::tuner::space::{Noise, Space, Synthetic, USUAL_NOISE, convergence, run};
 use copytune_core::tuner::{Phase, Sample, Saved, SavedError, Settings, Tuner, strategy};
 use proptest::prelude::*;

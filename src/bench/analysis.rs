@@ -13,7 +13,7 @@ use crate::report::Symbols;
 use crate::state::format::Module;
 use crate::state::graph::{Ending, Graph, Node};
 use crate::state::{Key, Recording, recordings_at};
-use crate::tuner::random::Random;
+use crate::stats::random::Random;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::Path;

@@ -81,7 +81,7 @@ impl Args {
                 self.output.display(),
                 report.key.executable,
                 report.key.ranks,
-                copytune_core::report::units::age(now.saturating_sub(report.saved_at))
+                copytune_core::units::age(now.saturating_sub(report.saved_at))
             );
             if others > 0 {
                 println!(

@@ -397,7 +397,7 @@ fn a_replay_counts_the_executions_of_intervals() {
 
 /// A recording of a ping-pong between nodes 0 and 1.
 fn recorded_ping_pong() -> Knowledge {
-    let signature = |offset| crate::site::Signature {
+    let signature = |offset| crate::mpi::call_site::Signature {
         module: "prog".into(),
         build: String::new(),
         offset,

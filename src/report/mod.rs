@@ -11,7 +11,6 @@ mod ranks;
 mod rows;
 mod symbols;
 mod table;
-pub mod units;
 mod ways;
 
 pub use advice::{share_line, summary_line};

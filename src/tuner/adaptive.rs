@@ -153,7 +153,7 @@ impl Strategy for Adaptive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tuner::random::Random;
+    use crate::stats::random::Random;
 
     /// The one that succeeds more often is used most, and another one once that is better.
     #[test]

@@ -227,7 +227,7 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tuner::random::Random;
+    use crate::stats::random::Random;
 
     /// Fig. 4.3: uniform at the start, the bad ones ever rarer as it cools.
     #[test]

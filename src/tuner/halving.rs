@@ -7,9 +7,9 @@
 //! ([`crate::tuner::model`]) splits the cost among them. So a pass over n choices of every variable costs n evaluations, not
 //! nᵛ. Some evaluations try all leaders together, because the best of the random partnerships is a poor answer early.
 
+use crate::stats::random::Random;
 use crate::tuner::memory::Memory;
 use crate::tuner::model::Model;
-use crate::tuner::random::Random;
 use crate::tuner::search::{Progress, Search};
 use crate::tuner::strategy::{Strategy, Verdict};
 use serde::{Deserialize, Serialize};

@@ -31,7 +31,6 @@ pub mod memory;
 pub mod metropolis;
 pub mod model;
 pub mod quench;
-pub mod random;
 mod ranking;
 pub mod saved;
 pub mod search;

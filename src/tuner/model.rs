@@ -8,8 +8,8 @@
 //! Interactions between variables are no part of the model; the judge of configurations sees them
 //! ([`crate::tuner::elite`]).
 
-use super::random::Random;
 use super::ranking::Variable;
+use crate::stats::random::Random;
 use serde::{Deserialize, Serialize};
 
 /// Standard deviation of an untried choice's effect.

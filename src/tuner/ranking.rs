@@ -2,7 +2,7 @@
 //! not tried.
 
 use super::model::{Cell, OWN_MOST};
-use super::random::Random;
+use crate::stats::random::Random;
 
 /// Places of a ranking.
 pub(super) const TOP: usize = 5;

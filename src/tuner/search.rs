@@ -1,12 +1,12 @@
 //! What every strategy shares: the knowledge gained so far, the configuration that is being run, the step count.
 
+use crate::stats::random::Random;
 use crate::tuner::configuration::Configuration;
 use crate::tuner::draft::{Draft, Plan};
 use crate::tuner::elite::{Elite, Elites};
 use crate::tuner::memory::Memory;
 use crate::tuner::model::{Model, SavedModel};
 use crate::tuner::quench;
-use crate::tuner::random::Random;
 use serde::{Deserialize, Serialize};
 
 /// How far a search has come.

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use crate::forcing::Forcing;
+use crate::routines::forced::Forcing;
 use crate::routines::{self, Mask};
 use crate::tuner::strategy;
 pub use values::{glob_matches, parse_bytes};
@@ -441,5 +441,4 @@ fn default_dir(get: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
-#[path = "options_tests.rs"]
 mod tests;
