@@ -2,7 +2,7 @@
 
 use super::{Engine, Mode, Notice};
 use crate::flow::Flowgraph;
-use crate::recording::Recorded;
+use crate::state::flowgraph::Recorded;
 use std::sync::Arc;
 
 /// Calls before the first look: what a recording lacks, the first calls say nothing of.

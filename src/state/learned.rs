@@ -4,10 +4,10 @@ use crate::engine::{Engine, Interval, Knowledge, Known, Stage};
 use crate::flow::{Class, NodeId};
 use crate::mpi::call_site::{self, Signature};
 use crate::routines::{self, DEFAULT, RoutineId};
+use crate::search::history::{History, Point};
 use crate::state::RankState;
 use crate::state::format::{self, Copied, Gain, Language, Measure, Module, Site, Stop};
 use crate::tuner::guard::Finding;
-use crate::tuner::history::{History, Point};
 use crate::tuner::{self, Phase, Tuner};
 use hashbrown::HashMap;
 
@@ -485,5 +485,5 @@ fn language(call: &str) -> Language {
 }
 
 #[cfg(test)]
-#[path = "record_tests.rs"]
+#[path = "learned_tests.rs"]
 mod tests;
