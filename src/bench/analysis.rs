@@ -7,9 +7,9 @@
 use super::table::Table;
 use super::targets::{ANALYSIS, GROWTH};
 use super::{Benchmark, Figure, Findings, Progress, Setting};
+use crate::analysis::Symbols;
 use crate::analysis::{Analysis, to_text};
 use crate::flow::{Flowgraph, LoopForest, NodeId, Partition, START};
-use crate::report::Symbols;
 use crate::state::format::Module;
 use crate::state::graph::{Ending, Graph, Node};
 use crate::state::{Key, Recording, recordings_at};

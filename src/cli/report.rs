@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use copytune_core::analysis::{Analysis, ThreadAnalysis};
+use copytune_core::analysis::{Analysis, Symbols, ThreadAnalysis};
 use copytune_core::report::page::{Flow, Page, Source};
-use copytune_core::report::{Report, Symbols};
+use copytune_core::report::Report;
 use copytune_core::state::{Key, State, recordings_at};
 
 use super::Outcome;

@@ -6,10 +6,10 @@ mod comparison;
 mod decision;
 mod json;
 mod knobs;
+mod learnt;
 pub mod page;
 mod ranks;
 mod rows;
-mod symbols;
 mod table;
 mod ways;
 
@@ -19,6 +19,5 @@ pub use json::to_json;
 pub use knobs::open_mpi_eager;
 pub use ranks::{RankPart, RankRow};
 pub use rows::{IntervalRow, NodeRow, Report, SiteRow};
-pub use symbols::{Location, Symbols};
 pub use table::to_text;
 pub use ways::{Faster, FasterSize, Messages, OtherWays, other_ways};
