@@ -5,7 +5,7 @@
 //! divided by the number of explorations that this prints (`own`: with copy times). `'*Tuner*observe*'` instead counts
 //! the baseline and the decision too, to be divided by the number of calls.
 
-use copytune_core::tuner::random::Random;
+use copytune_core::stats::random::Random;
 use copytune_core::tuner::{Phase, Sample, Settings, Tuner};
 
 #[inline(never)]

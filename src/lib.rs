@@ -3,21 +3,17 @@
 
 pub mod analysis;
 pub mod bench;
-pub mod calls;
 pub mod check;
+pub mod direct;
 pub mod engine;
 pub mod flow;
-pub mod forcing;
-pub mod mechanism;
+pub mod mpi;
 pub mod options;
 pub mod plot;
-pub mod record;
-pub mod recording;
-pub mod repayment;
 pub mod report;
 pub mod routines;
-pub mod sharing;
-pub mod site;
+pub mod search;
 pub mod state;
 pub mod stats;
 pub mod tuner;
+pub mod units;

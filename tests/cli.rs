@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use copytune_core::report::Symbols;
+use copytune_core::analysis::Symbols;
 use copytune_core::state::format::{Gain, Interval, Measure, Module, Phase, RankState, Site};
 use copytune_core::state::{Key, build_identity, save};
 

@@ -4,7 +4,7 @@
 mod common;
 
 use common::find_command;
-use copytune_core::calls::CALLS;
+use copytune_core::mpi::calls::CALLS;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;

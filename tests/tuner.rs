@@ -2,11 +2,12 @@
 
 mod tuners;
 
+use copytune_core::search::strategies;
 use copytune_core::stats::median;
+use copytune_core::stats::random::Random;
 use copytune_core::tuner::guard::Finding;
-use copytune_core::tuner::random::Random;
 use copytune_core::tuner::space::{Noise, Space, Synthetic, USUAL_NOISE, convergence, run};
-use copytune_core::tuner::{Phase, Sample, Saved, SavedError, Settings, Tuner, strategy};
+use copytune_core::tuner::{Phase, Sample, Saved, SavedError, Settings, Tuner};
 use proptest::prelude::*;
 use tuners::{ENOUGH, sample, settings};
 
@@ -105,8 +106,8 @@ fn trace(tuner: &mut Tuner, executions: u32, seed: u64) -> Vec<Vec<u16>> {
 
 #[test]
 fn same_seed_and_costs_give_the_same_configurations() {
-    for name in strategy::names() {
-        let strategy = strategy::by_name(name).expect("listed");
+    for name in strategies::names() {
+        let strategy = strategies::by_name(name).expect("listed");
         let run = |seed| {
             let settings = Settings {
                 seed,
@@ -239,12 +240,12 @@ fn a_restored_tuner_continues_in_every_phase() {
 
 #[test]
 fn damaged_state_is_refused() {
-    strategy::names().for_each(refuses_damaged_state);
+    strategies::names().for_each(refuses_damaged_state);
 }
 
 fn refuses_damaged_state(name: &str) {
     let settings = Settings {
-        strategy: strategy::by_name(name).expect("listed"),
+        strategy: strategies::by_name(name).expect("listed"),
         ..settings(1)
     };
     let mut tuner = Tuner::new(&[5, 4], &settings);
@@ -375,7 +376,7 @@ fn every_choice_is_tried() {
 }
 
 fn excess_after(pairs: usize, evaluations: usize, name: &str) -> f64 {
-    let strategy = strategy::by_name(name).expect("listed");
+    let strategy = strategies::by_name(name).expect("listed");
     let results: Vec<f64> = (0..100)
         .map(|seed| {
             let landscape = Synthetic {

@@ -2,9 +2,9 @@
 
 mod tuners;
 
+use copytune_core::stats::random::Random;
 use copytune_core::tuner::again::Choices;
 use copytune_core::tuner::guard::Finding;
-use copytune_core::tuner::random::Random;
 use copytune_core::tuner::space::{USUAL_NOISE, run};
 use copytune_core::tuner::{Phase, Sample, Saved, Settings, Tuner};
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::units::{bytes, count};
+use crate::units::{bytes, count};
 
 use super::ThreadAnalysis;
 use super::svg::colour;

@@ -4,8 +4,8 @@ mod boxes;
 mod counts;
 mod dot;
 mod layers;
-mod learnt;
 mod svg;
+mod symbols;
 mod text;
 
 pub use dot::to_dot;
@@ -14,10 +14,11 @@ pub use text::to_text;
 
 use serde::Serialize;
 
-use crate::flow::{Flowgraph, Loop, LoopForest, LoopKind, NodeId, Partition};
-use crate::report::{Location, Symbols};
+pub use crate::flow::NodeId;
+use crate::flow::{Flowgraph, Loop, LoopForest, LoopKind, Partition};
 use crate::state::Recordings;
 use crate::state::graph::{Ending, Graph, GraphShard, Recorded};
+pub use symbols::{Location, Symbols};
 
 /// Version of the JSON's meaning. Fields may be added without a new one.
 const SCHEMA: u32 = 1;

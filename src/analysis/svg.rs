@@ -4,7 +4,7 @@ use std::fmt;
 use std::fmt::Write as _;
 
 use crate::flow::NodeId;
-use crate::report::units::{bytes, count};
+use crate::units::{bytes, count};
 
 use super::ThreadAnalysis;
 use super::boxes::{Boxes, Group};

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::flow::{LoopKind, NodeId};
-use crate::report::units::{age, bytes, count};
 use crate::state::graph::Ending;
+use crate::units::{age, bytes, count};
 
 use super::{Analysis, IntervalRow, LoopRow, SiteRow, ThreadAnalysis, name_of};
 

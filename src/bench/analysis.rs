@@ -7,13 +7,13 @@
 use super::table::Table;
 use super::targets::{ANALYSIS, GROWTH};
 use super::{Benchmark, Figure, Findings, Progress, Setting};
+use crate::analysis::Symbols;
 use crate::analysis::{Analysis, to_text};
 use crate::flow::{Flowgraph, LoopForest, NodeId, Partition, START};
-use crate::report::Symbols;
 use crate::state::format::Module;
 use crate::state::graph::{Ending, Graph, Node};
 use crate::state::{Key, Recording, recordings_at};
-use crate::tuner::random::Random;
+use crate::stats::random::Random;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::Path;

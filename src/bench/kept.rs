@@ -5,7 +5,7 @@
 //! there; its name depends on everything that the figures depend on, so what was measured otherwise is never mixed in. It goes when the benchmark has ended.
 
 use super::machine::Machine;
-use crate::report::units::age;
+use crate::units::age;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -6,8 +6,8 @@ use super::targets::Verdict;
 use super::{Figure, Results};
 use crate::plot::{Axis, Panel, Range, Ranges, Scale};
 use crate::report::page::{Section, document, figure};
-use crate::report::units;
 use crate::stats::Interval;
+use crate::units;
 use jiff::Timestamp;
 use maud::{Markup, html};
 

@@ -1,14 +1,14 @@
 //! One walk through all pairs of routines, in one run of the program `bandwidth`.
 //!
 //! Thousands of runs, one for each pair, would take an hour for a surface; one run in which both processes change their routines
-//! in step ([`crate::forcing`]) takes seconds, and pairs are compared under the same load. The order is
+//! in step ([`crate::routines::forced`]) takes seconds, and pairs are compared under the same load. The order is
 //! random and another one in each walk, so that what changes slowly, and what one pair leaves in the caches, touches
 //! all alike.
 
 use super::messages::Messages;
 use super::mpi::{Copies, Library};
 use super::pingpong::lines;
-use crate::tuner::random::Random;
+use crate::stats::random::Random;
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use copytune_core::analysis::{Analysis, ThreadAnalysis, to_dot, to_svg, to_text};
-use copytune_core::report::Symbols;
+use copytune_core::analysis::{Analysis, Symbols, ThreadAnalysis, to_dot, to_svg, to_text};
 use copytune_core::state::{Recordings, recordings_at};
 
 use super::Outcome;

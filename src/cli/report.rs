@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use copytune_core::analysis::{Analysis, ThreadAnalysis};
+use copytune_core::analysis::{Analysis, Symbols, ThreadAnalysis};
 use copytune_core::report::page::{Flow, Page, Source};
-use copytune_core::report::{Report, Symbols};
+use copytune_core::report::Report;
 use copytune_core::state::{Key, State, recordings_at};
 
 use super::Outcome;
@@ -81,7 +81,7 @@ impl Args {
                 self.output.display(),
                 report.key.executable,
                 report.key.ranks,
-                copytune_core::report::units::age(now.saturating_sub(report.saved_at))
+                copytune_core::units::age(now.saturating_sub(report.saved_at))
             );
             if others > 0 {
                 println!(

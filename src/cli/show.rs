@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use copytune_core::report::{self, Report, Symbols};
+use copytune_core::analysis::Symbols;
+use copytune_core::report::{self, Report};
 use copytune_core::state::State;
 
 use super::Outcome;

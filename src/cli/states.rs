@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use copytune_core::options::Options;
-use copytune_core::report::units;
 use copytune_core::state::ways::{self, Ways};
 use copytune_core::state::{State, states_at};
+use copytune_core::units;
 
 /// Of what is known of a job, the part that is asked for.
 #[derive(clap::Args)]

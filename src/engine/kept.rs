@@ -5,8 +5,8 @@
 
 use super::{Config, Engine, Interval, Knowledge, Mode, NodeId, NodeInfo, Stage};
 use crate::flow::{Class, IntervalId};
+use crate::mpi::call_site::identity_of_interval;
 use crate::routines::{DEFAULT, RoutineId};
-use crate::site::identity_of_interval;
 use crate::tuner::{Phase, Settings, Tuner};
 
 /// Most intervals that a thread keeps after they are dissolved: those that were adopted, of them those with most executions. A

@@ -1,6 +1,6 @@
 //! What earlier runs know, for an engine.
 
-use crate::recording::Recordings;
+use super::recorded::Recordings;
 use crate::routines::RoutineId;
 use crate::tuner::Saved;
 use hashbrown::HashMap;

@@ -26,13 +26,14 @@ use rest::{LONG_SLICE, LONGEST, Rest, SLICE};
 use trial::Trial;
 
 use crate::flow::{Advance, IntervalId, NodeId, OUTSIDE, OVERFLOW, Rare, Tracker, Turn};
-use crate::forcing::Forcing;
+use crate::mpi::call_site::Fnv;
+use crate::routines::forced::Forcing;
 use crate::routines::{self, DEFAULT, Features, Routine, RoutineId};
-use crate::site::Fnv;
 use crate::tuner::Settings;
 use crate::tuner::again::Choices;
 use hashbrown::HashMap;
 use recorded::Watch;
+pub use recorded::{Recorded, Recordings};
 
 /// Slices of followed calls that one execution may last before it is given up for a pause.
 const MOST_INCOMPLETE: u8 = 16;

@@ -1,7 +1,7 @@
 //! One node's part in tuning and in the reports.
 
 use crate::flow::{IntervalId, OUTSIDE};
-use crate::forcing::Forcing;
+use crate::routines::forced::Forcing;
 use crate::routines::{self, CopyFn, DEFAULT, Features, RoutineId};
 
 /// What a node is.

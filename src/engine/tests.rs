@@ -375,13 +375,13 @@ fn nested_loops_are_tuned_apart() {
 fn the_named_strategy_is_the_one_that_explores() {
     let trace = |name: &str| {
         let mut config = config(Mode::Tune);
-        config.tuner.strategy = crate::tuner::strategy::by_name(name).unwrap();
+        config.tuner.strategy = crate::search::strategies::by_name(name).unwrap();
         let mut machine = Machine::new(Mode::Tune, Knowledge::default(), one_is_best);
         machine.engine = Engine::new(config, Knowledge::default());
         machine.ping_pong(400);
         machine.trace
     };
-    let names: Vec<&str> = crate::tuner::strategy::names().collect();
+    let names: Vec<&str> = crate::search::strategies::names().collect();
     assert_ne!(trace(names[0]), trace(names[1]));
 }
 
@@ -397,7 +397,7 @@ fn a_replay_counts_the_executions_of_intervals() {
 
 /// A recording of a ping-pong between nodes 0 and 1.
 fn recorded_ping_pong() -> Knowledge {
-    let signature = |offset| crate::site::Signature {
+    let signature = |offset| crate::mpi::call_site::Signature {
         module: "prog".into(),
         build: String::new(),
         offset,
@@ -405,7 +405,7 @@ fn recorded_ping_pong() -> Knowledge {
         bytes: BYTES,
     };
     let edges = [(crate::flow::START, 0, 1), (0, 1, 9), (1, 0, 8)];
-    let recorded = crate::recording::Recorded {
+    let recorded = Recorded {
         nodes: (0..2)
             .map(|node| (info(node, BYTES), signature(u64::from(node))))
             .collect(),

@@ -12,8 +12,8 @@
 
 use super::{Clock, Engine, Interval, Mode};
 use crate::flow::IntervalId;
+use crate::stats::random::Random;
 use crate::stats::{share_of_error, trimmed_interval};
-use crate::tuner::random::Random;
 use crate::tuner::usage::Verdict;
 use crate::tuner::{Phase, Tuner};
 

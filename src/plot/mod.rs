@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use copytune_core::plot::{Axis, Chart, Mark, Point, Scale, Series};
-//! use copytune_core::report::units;
+//! use copytune_core::units;
 //!
 //! let chart = Chart {
 //!     title: "Time of one message".into(),

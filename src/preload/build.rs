@@ -1,10 +1,10 @@
-//! Generates one exported symbol per spelling of each call in the table (src/calls.rs).
+//! Generates one exported symbol per spelling of each call in the table (src/mpi/calls.rs).
 //!
 //! rustc hides what assembly files define, so each symbol is a naked function. While the thread rests it leads on to the
 //! next implementation, unless it sends and sends are to be seen; else it hands its slot's address and the offset of the thread's words to the wrapper for what
 //! its arguments leave on the stack.
 
-#[path = "../calls.rs"]
+#[path = "../mpi/calls.rs"]
 #[allow(dead_code)]
 mod calls;
 
@@ -14,7 +14,7 @@ use std::fmt::Write;
 const IN_REGISTERS: u8 = 6;
 
 fn main() {
-    println!("cargo::rerun-if-changed=../calls.rs");
+    println!("cargo::rerun-if-changed=../mpi/calls.rs");
     println!("cargo::rerun-if-changed=build.rs");
     let mut code = String::new();
     let mut slots = String::new();

@@ -9,8 +9,8 @@ use super::comparison::Comparison;
 use super::decision::{Tally, executed};
 use super::knobs;
 use super::ranks::known;
-use super::units::{bytes, share, signed_percent};
 use super::ways::{self, Messages};
+use crate::units::{bytes, share, signed_percent};
 
 /// How the message bytes were copied, in one line.
 pub fn share_line(copied: &Copied) -> String {

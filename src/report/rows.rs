@@ -12,8 +12,8 @@ use super::advice::{Unseen, advice};
 use super::comparison::Comparison;
 use super::decision::{Decision, Tally};
 use super::ranks::{RankPart, RankRow, known};
-use super::symbols::{Location, Symbols};
 use super::ways::{self, Messages, OtherWays};
+use crate::analysis::{Location, Symbols};
 
 /// A state, made ready to be shown.
 #[derive(Debug, Serialize)]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::rows::{IntervalRow, NodeRow, Report, SiteRow};
 use super::share_line;
-use super::units::{age, bytes, count, signed_percent, time};
+use crate::units::{age, bytes, count, signed_percent, time};
 
 /// Intervals and other call sites that are listed without `all`.
 const FIRST: usize = 20;

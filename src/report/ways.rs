@@ -8,7 +8,7 @@ use crate::state::ways::{Times, Ways};
 use crate::stats::{self, Interval};
 
 use super::knobs::{Knob, knobs};
-use super::units::{self, bytes};
+use crate::units::{self, bytes};
 
 /// The command that measures it.
 const COMMAND: &str = "copytune bench direct";

@@ -1,7 +1,7 @@
 //! Sizes of the data caches of the CPU that runs this.
 
 use super::cpu::cpuid;
-use crate::report::units;
+use crate::units;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! What `copytune routines` shows: every routine, and whether it can be used here.
 
 use super::{Caches, Features, Mask, Routine, Trap, catalogue};
-use crate::report::units;
+use crate::units;
 use serde::Serialize;
 use std::fmt;
 

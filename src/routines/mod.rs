@@ -6,6 +6,7 @@
 mod caches;
 mod catalogue;
 mod cpu;
+pub mod forced;
 mod listing;
 mod traps;
 

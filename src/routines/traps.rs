@@ -1,8 +1,8 @@
 //! Traps: what is slow on this machine although nothing in its list of features says so. Measured in some 20 ms.
 
 use super::{CacheSource, Caches, CopyFn, Features, catalogue, find};
-use crate::report::units;
 use crate::stats;
+use crate::units;
 use serde::Serialize;
 use std::time::Instant;
 

@@ -2,15 +2,17 @@
 //!
 //! One file holds up to [`RANKS_PER_SHARD`] ranks of one job; ranks and jobs merge through the file system,
 //! under a file lock, and never by messages: a job in which some ranks are not preloaded would hang.
-//! Knows nothing of how any of it was learnt.
+//! What an engine has learnt becomes a state in [`learned`], what it has recorded in [`flowgraph`], and back.
 
 mod content;
 mod envelope;
 mod error;
+pub mod flowgraph;
 pub mod format;
 pub mod graph;
 mod graph_store;
 mod key;
+pub mod learned;
 mod listing;
 mod merge;
 mod script;

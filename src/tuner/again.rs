@@ -10,8 +10,8 @@
 //! starts with the rankings that are known, so it is shorter than the first, but believes their figures less: the other end of
 //! a message may have been tuned since. It goes on in the next run if it has to.
 
+use crate::search::configuration::Configuration;
 use crate::stats::Interval;
-use crate::tuner::configuration::Configuration;
 use crate::tuner::effort::Effort;
 use crate::tuner::guard::{Finding, Guard, Outcome, Pace};
 use crate::tuner::{COSTS, Phase, Tuner};

@@ -3,8 +3,8 @@
 //! Costs of different classes cannot be compared, costs relative to the class's default can. A winner is chosen by
 //! its mean relative cost over executions as they come, which weighs the classes by their frequency.
 
+use crate::search::configuration::Configuration;
 use crate::stats;
-use crate::tuner::configuration::Configuration;
 use serde::{Deserialize, Serialize};
 
 /// Classes kept; executions of further ones run, but nothing is learnt from them.

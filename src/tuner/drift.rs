@@ -131,7 +131,7 @@ impl Drift {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tuner::random::Random;
+    use crate::stats::random::Random;
 
     fn settled(random: &mut Random) -> Drift {
         let mut drift = Drift::default();

@@ -1,9 +1,10 @@
 //! An execution has ended while the tuner explores: what its cost teaches, and what comes next.
 
+use crate::search::Search;
+use crate::search::drafts::Draft;
+use crate::search::history::Purpose;
+use crate::search::strategies::{self, Strategy, Verdict};
 use crate::tuner::again::TIMES;
-use crate::tuner::draft::Draft;
-use crate::tuner::search::Search;
-use crate::tuner::strategy::{self, Strategy, Verdict};
 use crate::tuner::{COSTS, Phase, Tuner};
 
 /// Executions with the default that a class met during exploration asks for at a time.
@@ -71,7 +72,7 @@ impl Tuner {
             && self.standing.is_none()
             && self.owed == 0
             && self.settings.stretch == 0
-            && strategy::is_default(self.settings.strategy);
+            && strategies::is_default(self.settings.strategy);
     }
 
     /// Whether this execution of a further search only makes the machine ready for the candidate's next.
@@ -111,14 +112,14 @@ impl Tuner {
             ..
         } = &mut self.search;
         let (estimate, new_best) = elites.record(candidate, cost, prediction, model.noise());
-        self.history.add(relative, elites.least(), Phase::Quench);
+        self.history.add(relative, elites.least(), Purpose::Search);
         self.classes.consider(candidate, cost, model.noise());
         let verdict = Verdict { estimate, new_best };
         if !self.straight {
             self.advance_otherwise(verdict);
             return true;
         }
-        let settled = strategy::DEFAULT.advance(&mut self.search, verdict);
+        let settled = strategies::DEFAULT.advance(&mut self.search, verdict);
         if settled {
             self.decide_winner();
         }

@@ -15,10 +15,10 @@
 //! gain comes to adopt something with a probability of at most 2.5 %. The interval reported holds with 95 % however
 //! early the comparison stopped.
 
+use crate::stats::random::Random;
 use crate::stats::{
     Interval, median_in_place, share_of_error, trimmed_interval, trimmed_mean_in_place,
 };
-use crate::tuner::random::Random;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Counted executions of a block.

@@ -6,7 +6,7 @@
 //! | phase | runs | ends |
 //! | --- | --- | --- |
 //! | baseline | the default ([`class`]) | when most executions fall into classes with a known default cost |
-//! | quench | what the strategy proposes ([`strategy`], [`quench`]) | when the strategy has settled |
+//! | quench | what the strategy proposes ([`strategies`], [`strategies::quench`]) | when the strategy has settled |
 //! | guard | winner and default by turns ([`guard`]) | when a confidence interval separates them or a budget ends |
 //! | adopted, rejected | the winner, or the default | when the cost has shifted for long ([`drift`]), or another search pays ([`again`]) |
 //!
@@ -14,42 +14,27 @@
 //!
 //! After [`Tuner::new`] nothing here allocates, locks or panics.
 
-pub mod adaptive;
 pub mod again;
 pub mod class;
-pub mod configuration;
 mod decision;
-mod draft;
 pub mod drift;
 mod effort;
-pub mod elite;
 mod evaluation;
 pub mod guard;
-pub mod halving;
-pub mod history;
-pub mod memory;
-pub mod metropolis;
-pub mod model;
-pub mod quench;
-pub mod random;
-mod ranking;
 pub mod saved;
-pub mod search;
 pub mod space;
-pub mod strategy;
-pub mod tabu;
 pub mod usage;
 
+use crate::search::Search;
+use crate::search::configuration::Configuration;
+use crate::search::drafts::Draft;
+use crate::search::history::History;
+use crate::search::strategies::{self, Strategy};
 use crate::tuner::again::{Again, Choices, Interrupted};
 use crate::tuner::class::{Class, Classes};
-use crate::tuner::configuration::Configuration;
-use crate::tuner::draft::Draft;
 use crate::tuner::drift::Drift;
 use crate::tuner::effort::Effort;
 use crate::tuner::guard::{Finding, Guard, Outcome};
-use crate::tuner::history::History;
-use crate::tuner::search::Search;
-use crate::tuner::strategy::Strategy;
 use crate::tuner::usage::Trials;
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +71,7 @@ pub struct Settings {
     pub lasting: f64,
     /// How long it may take until such a choice costs what it costs for good, in caches that were emptied; the same unit.
     pub settling: f64,
-    /// How to explore; see [`strategy::by_name`].
+    /// How to explore; see [`strategies::by_name`].
     pub strategy: &'static dyn Strategy,
 }
 
@@ -98,7 +83,7 @@ impl Default for Settings {
             stretch: STRETCH,
             lasting: 0.0,
             settling: 0.0,
-            strategy: strategy::default(),
+            strategy: strategies::default(),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! What of a tuner outlives the process, and the checks before it is believed.
 
+use crate::search::configuration::Configuration;
+use crate::search::history::History;
+use crate::search::model::Cell;
+use crate::search::{SavedSearch, Search};
 use crate::tuner::again::{Again, Choices, Interrupted};
 use crate::tuner::class::{Class, Classes};
-use crate::tuner::configuration::Configuration;
 use crate::tuner::drift::Drift;
 use crate::tuner::effort::Effort;
 use crate::tuner::guard::{Guard, Outcome};
-use crate::tuner::history::History;
-use crate::tuner::model::Cell;
-use crate::tuner::search::{SavedSearch, Search};
 use crate::tuner::usage::Trials;
 use crate::tuner::{Phase, Settings, Tuner};
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@
 //! sender's cache policy decides what the receiver's loads cost), work of the program's own, lognormal noise and rare
 //! outliers from preemption.
 
-use crate::tuner::random::Random;
+use crate::stats::random::Random;
 use crate::tuner::{Phase, Sample, Settings, Tuner};
 
 /// A space whose cost is known exactly.

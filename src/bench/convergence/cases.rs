@@ -6,10 +6,10 @@ use super::landscape::{MeasuredSpace, View};
 use super::{BLIND, SIZES, Size};
 use crate::bench::Progress;
 use crate::bench::space::{Measured, Surface, Times};
+use crate::search::strategies;
+use crate::stats::random::Random;
 use crate::stats::{Interval, median};
-use crate::tuner::random::Random;
 use crate::tuner::space::{Landscape, Space, Synthetic, USUAL_NOISE};
-use crate::tuner::strategy;
 use serde::Serialize;
 
 /// Of a synthetic space: choices of a variable, and the part of an execution that is not copying.
@@ -194,7 +194,7 @@ pub fn on_synthetic(seeds: u64) -> Vec<Case> {
 /// Four pairs take some ten times as long as one.
 fn progress(spaces: usize) -> Progress {
     let budget: usize = SIZES.iter().map(|size| size.budget).sum();
-    Progress::new((budget * spaces * strategy::names().count()) as f64)
+    Progress::new((budget * spaces * strategies::names().count()) as f64)
 }
 
 /// The curve of every strategy.
@@ -204,7 +204,7 @@ fn measure<L: Landscape>(
     landscape: impl Fn(u64) -> L,
     progress: &mut Progress,
 ) -> Vec<Curve> {
-    let strategies = strategy::names().filter_map(strategy::by_name);
+    let strategies = strategies::names().filter_map(strategies::by_name);
     let curves = strategies.map(|strategy| {
         let curve = Curve::measure(&landscape, strategy, seeds, size.budget);
         progress.advance(size.budget as f64);
@@ -215,7 +215,7 @@ fn measure<L: Landscape>(
 
 /// The default strategy's.
 pub fn default_of(curves: &[Curve]) -> Option<&Curve> {
-    let name = strategy::default().name();
+    let name = strategies::default().name();
     curves.iter().find(|curve| curve.strategy == name)
 }
 

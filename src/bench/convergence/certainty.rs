@@ -4,7 +4,7 @@ use super::curves::quantile;
 use super::landscape::{View, places};
 use crate::bench::space::Times;
 use crate::stats::Interval;
-use crate::tuner::random::Random;
+use crate::stats::random::Random;
 use std::collections::HashMap;
 
 /// How often everything is drawn again.

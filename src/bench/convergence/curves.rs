@@ -1,8 +1,8 @@
 //! How fast each strategy converges on a landscape: curves over many seeds, and the figures that are read off them.
 
+use crate::search::strategies::Strategy;
 use crate::tuner::Settings;
 use crate::tuner::space::{Landscape, search};
-use crate::tuner::strategy::Strategy;
 use serde::Serialize;
 
 /// A strategy's excess over the optimum after each evaluation.

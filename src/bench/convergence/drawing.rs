@@ -3,7 +3,7 @@
 use super::curves::Curve;
 use super::{BLIND, Case, bound};
 use crate::plot::{Axis, Chart, Mark, Panel, Point, Reference, Scale, Series};
-use crate::tuner::strategy;
+use crate::search::strategies;
 
 /// The least excess that is drawn: half a percent.
 const LEAST: f64 = 0.005;
@@ -31,7 +31,7 @@ fn panel(case: &Case, seeds: u64) -> Panel {
     let bars = case.curves.iter().enumerate().filter_map(|(tone, curve)| {
         let aside = match curve.strategy {
             BLIND => ASIDE,
-            name if name == strategy::default().name() => 1.0,
+            name if name == strategies::default().name() => 1.0,
             _ => return None,
         };
         Some(Series {

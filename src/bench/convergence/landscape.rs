@@ -1,7 +1,7 @@
 //! A measured solution space as tuners see it: costs that are drawn from the repetitions, and what they are judged by.
 
 use crate::bench::space::{Times, sums_of_ends};
-use crate::tuner::random::Random;
+use crate::stats::random::Random;
 use crate::tuner::space::Landscape;
 
 /// What is told to a strategy of a surface, and by what the configuration that it finds is judged.

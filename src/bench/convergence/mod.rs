@@ -15,8 +15,8 @@ use super::machine::Machine;
 use super::space::Measured;
 use super::targets::{CONVERGENCE_FOUR, CONVERGENCE_PAIR, CONVERGENCE_SPEED, Target};
 use super::{Figure, Findings, Results};
+use crate::search::strategies;
 use crate::stats::Interval;
-use crate::tuner::strategy;
 use cases::{CHOICES, Case, default_of, on_measured, on_synthetic, share};
 use certainty::draw_again;
 use curves::Curve;
@@ -93,7 +93,7 @@ pub fn measure(request: &Request) -> Result<Results, String> {
         format!("Spaces {place}; {} seeds.", request.seeds),
         format!(
             "Drawn are medians of the excess of the best configuration found so far over that of the best of all, at least half a percent; bars: quartiles of {} and {BLIND}.",
-            strategy::default().name()
+            strategies::default().name()
         ),
     ];
     notes.extend(remarks(request, &cases, &ranking));
@@ -155,7 +155,7 @@ fn ranking(cases: &[Case]) -> Vec<Standing> {
             mean(curves().map(|(case, curve)| case.share(curve))),
         )
     };
-    let mut ranking: Vec<Standing> = strategy::names()
+    let mut ranking: Vec<Standing> = strategies::names()
         .map(|strategy| Standing {
             strategy,
             by_size: SIZES.iter().map(|size| of_size(strategy, size)).collect(),
@@ -202,7 +202,7 @@ fn remarks(request: &Request, cases: &[Case], ranking: &[Standing]) -> Vec<Strin
             measured.plan.passes as usize * measured.surfaces.len()
         ));
     }
-    let default = strategy::default().name();
+    let default = strategies::default().name();
     if let Some(best) = ranking.first().filter(|best| best.strategy != default) {
         notes.push(format!(
             "On these spaces {} was quicker than the default, {default}.",

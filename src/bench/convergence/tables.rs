@@ -4,7 +4,7 @@ use super::cases::Case;
 use super::{BLIND, SIZES, Size, Standing, bound};
 use crate::bench::csv::Csv;
 use crate::bench::table::Table;
-use crate::tuner::strategy;
+use crate::search::strategies;
 
 /// The tables of all sizes.
 pub fn tables(cases: &[Case], ranking: &[Standing]) -> Vec<Table> {
@@ -65,7 +65,7 @@ fn table(cases: &[Case], size: &Size) -> Table {
 
 /// What helps to judge the excess of the default strategy on measured spaces.
 fn context(cases: &[Case]) -> Option<Table> {
-    let name = strategy::default().name();
+    let name = strategies::default().name();
     let mut table = Table::new(
         format!(
             "What an excess means: medians over the seeds, in %, and of {name} the 95 % interval over seeds and walks"

@@ -61,7 +61,7 @@ fn the_default_finds_good_pairs_more_quickly_than_blind_search() {
         panic!("{:?}", report.figures);
     };
     assert!((all * all / (one * four) - 1.0).abs() < 1e-9);
-    let names = strategy::names().count();
+    let names = strategies::names().count();
     assert_eq!(report.tables[3].rows.len(), names);
     let lines = results.to_csv().lines().count();
     assert_eq!(lines, 1 + names * 2 * (150 + 1500));

@@ -3,8 +3,8 @@
 use super::plan::State;
 use super::summary::{CellSummary, Summary, geometric};
 use crate::plot::{Axis, Chart, Mark, Panel, Point, Reference, Scale, Series};
-use crate::report::units;
 use crate::routines::Caches;
+use crate::units;
 
 /// A drawing for each state; all have the same axes, so that they can be compared.
 pub fn panels(summary: &Summary, caches: &Caches) -> Vec<Panel> {

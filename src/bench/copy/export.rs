@@ -3,7 +3,7 @@
 use super::plan::State;
 use super::summary::{CellSummary, Summary, geometric};
 use crate::bench::table::Table;
-use crate::report::units;
+use crate::units;
 use std::fmt::Write as _;
 
 /// One table for each state: a row for each size, means over the placements; and the machine's limits.

@@ -2,8 +2,8 @@
 
 use super::memory::Layout;
 use crate::options::{Options, parse_bytes};
-use crate::report::units;
 use crate::routines::{DEFAULT, Features, RoutineId, catalogue, usable};
+use crate::units;
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;

@@ -25,7 +25,7 @@ impl fmt::Display for Conditions {
             "contiguous"
         };
         let touch = if self.touched { "touched" } else { "untouched" };
-        let size = crate::report::units::bytes(self.bytes);
+        let size = crate::units::bytes(self.bytes);
         write!(out, "{size}, {layout}, {touch}")
     }
 }

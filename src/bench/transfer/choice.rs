@@ -139,7 +139,7 @@ fn walk(
     for number in 0..walks {
         bench.step(&format!(
             "{}: {} pairs of routines, walk {} of {walks}",
-            crate::report::units::bytes(bytes),
+            crate::units::bytes(bytes),
             pairs.len(),
             number + 1
         ));

@@ -3,7 +3,7 @@
 use super::{Arm, Bench, Times};
 use crate::bench::compare::{middle, speed};
 use crate::plot::{Axis, Chart, Mark, Panel, Point, Reference, Scale, Series};
-use crate::report::units;
+use crate::units;
 
 /// The two drawings of a library.
 pub fn panels(bench: &Bench, times: &Times) -> Vec<Panel> {

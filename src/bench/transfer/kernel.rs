@@ -7,8 +7,8 @@ use crate::bench::pingpong::sizes;
 use crate::bench::table::Table;
 use crate::bench::targets::{self, Target};
 use crate::bench::{Figure, Findings, programs};
-use crate::report::units;
 use crate::stats::Interval;
+use crate::units;
 
 const QUICK_SIZES: [u64; 4] = [8 << 10, 64 << 10, 512 << 10, 4 << 20];
 

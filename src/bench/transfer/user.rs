@@ -11,8 +11,8 @@ use crate::bench::pingpong::sizes;
 use crate::bench::table::Table;
 use crate::bench::targets::{self, Target};
 use crate::bench::{Figure, Findings};
-use crate::report::units;
 use crate::stats::{Interval, Moments, mean_interval};
+use crate::units;
 
 const QUICK_SIZES: [u64; 1] = [64 << 10];
 /// Sizes over which gains are averaged.

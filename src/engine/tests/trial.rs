@@ -2,7 +2,7 @@
 
 use super::quiet::Hooked;
 use super::*;
-use crate::tuner::random::Random;
+use crate::stats::random::Random;
 use crate::tuner::usage::Verdict;
 
 /// A ping-pong whose calls take `toll` ticks more where they are followed. How many calls passed unseen.

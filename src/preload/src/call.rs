@@ -6,7 +6,7 @@ use crate::stubs::Slot;
 use crate::threads;
 use crate::tls::{self, Thread};
 use crate::wrapper::{After, Arguments, Entered};
-use copytune_core::calls::Role;
+use copytune_core::mpi::calls::Role;
 use core::ptr::NonNull;
 
 /// Before the call of the next implementation. Needs no stack itself: whatever does is in functions that it jumps to.

@@ -7,7 +7,7 @@ use crate::session::Session;
 use crate::stubs::Slot;
 use crate::wrapper::Arguments;
 use crate::{direct, life};
-use copytune_core::calls::{Blocks, Data, Role, Source};
+use copytune_core::mpi::calls::{Blocks, Data, Role, Source};
 
 impl Session {
     /// A collective begins: are buffers wanted? What threads show of blocking sends is none of its messages.

@@ -96,7 +96,7 @@ pub struct Meaning {
     pub reach: [Span; 2],
 }
 
-/// One thread's expectations. Sites have the numbers of [`copytune_core::site::Sites`].
+/// One thread's expectations. Sites have the numbers of [`copytune_core::mpi::call_site::Sites`].
 #[derive(Debug)]
 pub struct Forecast {
     sites: Vec<&'static Remembered>,

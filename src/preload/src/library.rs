@@ -1,7 +1,7 @@
 //! Which MPI library this is, and the few of its functions that copytune calls itself.
 
 use crate::resolve;
-use copytune_core::calls::Binding;
+use copytune_core::mpi::calls::Binding;
 use core::ffi::{CStr, c_char, c_int};
 
 /// The families of MPI libraries, by the shape of their handles.

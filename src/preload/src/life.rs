@@ -9,14 +9,15 @@ use crate::log::{self, Level};
 use crate::session::Session;
 use crate::stubs::{self, Slot};
 use crate::{allocation, clock, copies, direct, memory, presence, resolve, threads, ucx};
+use copytune_core::direct::mechanism::MOST_CANDIDATES;
 use copytune_core::engine::{Config, Engine, Mode};
-use copytune_core::mechanism::MOST_CANDIDATES;
 use copytune_core::options::{self, Log, Options};
-use copytune_core::recording;
 use copytune_core::routines::{self, CopyFn, Features, Mask};
+use copytune_core::search::strategies;
+use copytune_core::state::flowgraph;
 use copytune_core::state::format::Module;
 use copytune_core::state::graph::Graph;
-use copytune_core::tuner::{Settings, strategy};
+use copytune_core::tuner::Settings;
 use core::ffi::{CStr, c_int};
 use core::panic::AssertUnwindSafe;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
@@ -312,7 +313,7 @@ pub fn new_engine() -> Option<(Engine, Library)> {
             turn: (job.place.0 & 1) as u8,
             lasting: routines::LASTING * clock::rate(),
             settling: routines::SETTLING * clock::rate(),
-            strategy: strategy::by_name(job.options.strategy).unwrap_or(strategy::default()),
+            strategy: strategies::by_name(job.options.strategy).unwrap_or(strategies::default()),
             ..Settings::default()
         },
     };
@@ -368,7 +369,7 @@ extern "C" fn at_exit() {
 
 /// A thread's number and what it has recorded.
 fn graph_of(session: &Session) -> (u32, Vec<Module>, Graph) {
-    let (modules, graph) = recording::graph(&session.engine, &session.signatures);
+    let (modules, graph) = flowgraph::graph(&session.engine, &session.signatures);
     (session.number, modules, graph)
 }
 

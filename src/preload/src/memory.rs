@@ -7,11 +7,11 @@ use crate::library::Library;
 use crate::log::{self, Level};
 use copytune_core::engine::Knowledge;
 use copytune_core::options::{Intervals, Mode, Options};
-use copytune_core::record::{self, Record};
-use copytune_core::recording;
 use copytune_core::report;
+use copytune_core::state::flowgraph;
 use copytune_core::state::format::Module;
 use copytune_core::state::graph::{Ending, Graph};
+use copytune_core::state::learned::{self, Record};
 use copytune_core::state::{self, Key, Recording, Refusal};
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ impl Memory {
         let mut refused = None;
         if let (true, Some(dir)) = (uses, &memory.dir) {
             match state::load(dir, &memory.key, rank) {
-                Ok(Some(known)) => memory.knowledge = record::knowledge(&known),
+                Ok(Some(known)) => memory.knowledge = learned::knowledge(&known),
                 Ok(None) if options.mode == Mode::Replay && rank == 0 => log::say(
                     Level::Summary,
                     format_args!(
@@ -128,7 +128,7 @@ impl Memory {
         };
         match found {
             Ok(Some(shard)) => {
-                self.knowledge.recordings = recording::recordings(&shard, rank);
+                self.knowledge.recordings = flowgraph::recordings(&shard, rank);
                 None
             }
             Ok(None) => {

@@ -3,7 +3,7 @@
 use crate::library::{Layout, Library};
 use crate::ranges::Span;
 use crate::wrapper::Arguments;
-use copytune_core::calls::{Binding, Data};
+use copytune_core::mpi::calls::{Binding, Data};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts the datatypes that were freed: a handle may come back with another meaning after that.

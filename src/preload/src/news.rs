@@ -5,7 +5,7 @@ use crate::log::{self, Level};
 use crate::session::Session;
 use copytune_core::engine::Notice;
 use copytune_core::flow::{IntervalId, NodeId};
-use copytune_core::site;
+use copytune_core::mpi::call_site;
 use copytune_core::tuner::Phase;
 
 impl Session {
@@ -29,7 +29,7 @@ impl Session {
         let place = |node: NodeId| {
             let signature = self.signatures.get(node as usize)?;
             Some((
-                site::file_name(&signature.module),
+                call_site::file_name(&signature.module),
                 signature.offset,
                 &signature.call,
                 signature.bytes,

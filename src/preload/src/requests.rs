@@ -6,7 +6,7 @@ use crate::ranges::Owner;
 use crate::session::Session;
 use crate::stubs::Slot;
 use crate::wrapper::{After, Arguments};
-use copytune_core::calls::{Binding, Finish, Role};
+use copytune_core::mpi::calls::{Binding, Finish, Role};
 
 /// Most requests of one Wait or Test call that are looked at.
 const MOST_REQUESTS: i64 = 4096;

@@ -6,7 +6,7 @@ use crate::session::{Present, Session, spans};
 use crate::stubs::Slot;
 use crate::wrapper::{After, Arguments};
 use crate::{direct, life, messages};
-use copytune_core::calls::{Completion, Role};
+use copytune_core::mpi::calls::{Completion, Role};
 
 impl Session {
     /// A buffer is sent that receivers may want to read directly, or do.

@@ -10,11 +10,11 @@ use crate::sites::{IGNORED, Place};
 use crate::stubs::{Reading, Slot};
 use crate::wrapper::{After, Arguments};
 use crate::{direct, life, threads, ucx};
-use copytune_core::calls::{Completion, Role};
 use copytune_core::engine::Engine;
 use copytune_core::flow::NodeId;
+use copytune_core::mpi::call_site::{Key, Signature, Sites};
+use copytune_core::mpi::calls::{Completion, Role};
 use copytune_core::routines::CopyFn;
-use copytune_core::site::{Key, Signature, Sites};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// One thread's session.

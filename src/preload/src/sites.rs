@@ -5,10 +5,10 @@ use crate::life;
 use crate::modules::{self, Module};
 use crate::session::Session;
 use crate::stubs::Slot;
-use copytune_core::calls::Role;
 use copytune_core::engine::NodeInfo;
 use copytune_core::flow::{MAX_NODES, NodeId};
-use copytune_core::site::{Key, Signature};
+use copytune_core::mpi::call_site::{Key, Signature};
+use copytune_core::mpi::calls::Role;
 use copytune_core::state;
 use std::path::Path;
 

@@ -4,7 +4,7 @@
 use crate::dynamic::Name;
 use crate::wrapper::*;
 use crate::{direct, life, resolve, tls};
-use copytune_core::calls::{Binding, CALLS, Call, Completion, Data, Role};
+use copytune_core::mpi::calls::{Binding, CALLS, Call, Completion, Data, Role};
 use core::arch::naked_asm;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};

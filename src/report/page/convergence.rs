@@ -5,8 +5,9 @@ use maud::{Markup, html};
 use super::names::Names;
 use super::{Section, figure};
 use crate::plot::{Axis, Chart, Mark, Point, Reference, Scale, Series};
-use crate::report::{IntervalRow, Report, units};
+use crate::report::{IntervalRow, Report};
 use crate::state::format::{History, Phase};
+use crate::units;
 
 /// Charts that are in sight at once, and those that there are without `all`.
 const IN_SIGHT: usize = 4;

@@ -5,8 +5,9 @@ use maud::{Markup, html};
 use super::names::{location, place};
 use super::{Section, figure, numbers, rest};
 use crate::plot::{Bar, Bars, swatch};
-use crate::report::{Report, SiteRow, units};
+use crate::report::{Report, SiteRow};
 use crate::state::format::Copied;
+use crate::units;
 
 /// The ways; the place is the tone.
 const WAYS: [(&str, &str); 5] = [

@@ -6,8 +6,9 @@ use maud::{Markup, PreEscaped, html};
 
 use super::Section;
 use super::names::Names;
-use crate::analysis::{Drawing, Label, ThreadAnalysis, draw};
-use crate::report::{Location, Report, units};
+use crate::analysis::{Drawing, Label, Location, ThreadAnalysis, draw};
+use crate::report::Report;
+use crate::units;
 
 /// A flowgraph to be drawn.
 #[derive(Debug)]

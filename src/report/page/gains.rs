@@ -5,7 +5,8 @@ use maud::html;
 use super::names::Names;
 use super::{Section, figure, numbers, rest};
 use crate::plot::{Axis, Range, Ranges, Scale};
-use crate::report::{Report, units};
+use crate::report::Report;
+use crate::units;
 
 /// The section: one row for each interval that was compared with the default.
 pub(super) fn section(report: &Report, names: &Names, listed: usize) -> Option<Section> {

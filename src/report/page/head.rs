@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use super::numbers;
-use crate::report::{Report, units};
+use crate::report::Report;
 use crate::state::format::Gain;
+use crate::units;
 
 /// What the page is about and what came of it.
 pub(super) fn header(report: &Report) -> Markup {

@@ -5,7 +5,8 @@ use std::path::Path;
 use maud::{Markup, html};
 
 use crate::analysis::hue;
-use crate::report::{Report, SiteRow, units};
+use crate::report::{Report, SiteRow};
+use crate::units;
 
 /// The names of a report's intervals: their numbers, as in `copytune show`.
 #[derive(Debug)]

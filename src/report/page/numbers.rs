@@ -5,8 +5,8 @@ use std::fmt::Display;
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use crate::report::units;
 use crate::state::format::{Copied, Gain};
+use crate::units;
 
 /// A number as `text`, with its exact value and its place in the JSON of `copytune show` (a JSON pointer, RFC 6901).
 pub(super) fn number(at: &str, value: impl Display, text: &str) -> Markup {

@@ -6,7 +6,8 @@ use super::intervals::decisions;
 use super::names::Names;
 use super::{Section, figure, numbers, rest};
 use crate::plot::{Axis, Chart, Mark, Point, Reference, Scale, Series};
-use crate::report::{IntervalRow, RankPart, Report, units};
+use crate::report::{IntervalRow, RankPart, Report};
+use crate::units;
 
 /// Intervals that the chart shows: as many as can be told apart.
 const SHOWN: usize = 6;

@@ -6,8 +6,9 @@ use serde_json::Value;
 use super::*;
 use crate::analysis::ThreadAnalysis;
 use crate::report::rows::tests::{rank, report, state};
-use crate::report::{to_json, units};
+use crate::report::to_json;
 use crate::state::format::{History, Interval, Phase, RankState, Site};
+use crate::units;
 
 /// A page with the flowgraph of the state's first rank.
 fn page_of(ranks: Vec<RankState>, all: bool) -> (Report, String) {

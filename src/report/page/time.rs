@@ -6,7 +6,8 @@ use super::names::Names;
 use super::numbers;
 use super::{Section, figure};
 use crate::plot::{Bar, Bars};
-use crate::report::{Decision, IntervalRow, Report, units};
+use crate::report::{Decision, IntervalRow, Report};
+use crate::units;
 
 /// Intervals with a bar of their own.
 const BARS: usize = 15;

@@ -8,8 +8,10 @@ use super::reading::{self, Kernel, Read, View};
 use super::sharing::Sharing;
 use crate::cancellation::held_back;
 use crate::clock;
-use copytune_core::mechanism::{Mechanism, Plan, Way};
-use copytune_core::repayment::{Account, Buffer, CREDIT, KernelCopy, SHARE, Urgency};
+use copytune_core::direct::mechanism::{Mechanism, Plan, Way};
+use copytune_core::direct::promotion_budget::{
+    Account, Buffer, CREDIT, KernelCopy, SHARE, Urgency,
+};
 use copytune_core::routines::CopyFn;
 use core::sync::atomic::Ordering::Acquire;
 use libc::pid_t;

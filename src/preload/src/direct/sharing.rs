@@ -1,5 +1,5 @@
 //! The receiver's part of a shared copy: it offers the sender chunks of a long message, copies others itself meanwhile, and
-//! waits for those that the sender has claimed. Whether an offer pays is tried out (see `copytune_core::sharing`).
+//! waits for those that the sender has claimed. Whether an offer pays is tried out (see `copytune_core::direct::offer_trial`).
 
 use super::handover;
 use super::mappings::Mappings;
@@ -7,8 +7,8 @@ use super::offer::{CHUNKS, Claimed, Terms};
 use super::peer::Peer;
 use super::{CREDULOUS, is_forced};
 use crate::clock;
+use copytune_core::direct::offer_trial::{Plan, Trial};
 use copytune_core::routines::CopyFn;
-use copytune_core::sharing::{Plan, Trial};
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Shorter messages gain nothing: 128 KiB took 6.8 µs in chunks of 32 KiB, and 6.3 to 6.6 without the sender (as measured

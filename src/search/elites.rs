@@ -1,11 +1,11 @@
 //! The best configurations met so far, each with what its own executions cost.
 //!
-//! The model ([`crate::tuner::model`]) adds up effects; here whole configurations are judged, interactions
+//! The model ([`crate::search::model`]) adds up effects; here whole configurations are judged, interactions
 //! included. A configuration's estimate is the mean of its own (winsorised) costs, drawn towards the model's
 //! prediction while they are few: the least of many noisy results would otherwise be the luckiest, not the best.
 
-use crate::tuner::configuration::Configuration;
-use crate::tuner::model::{greatest, least};
+use crate::search::configuration::Configuration;
+use crate::search::model::{greatest, least};
 use serde::{Deserialize, Serialize};
 
 /// Number of configurations kept, the default included.
@@ -56,7 +56,7 @@ impl Elite {
 
     /// Standard error of the estimate, in deviations of one execution.
     #[inline]
-    pub(super) fn error(&self) -> f64 {
+    pub(crate) fn error(&self) -> f64 {
         1.0 / (self.executions + PREDICTION_WEIGHT).sqrt()
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::tuner::random::Random;
+use crate::stats::random::Random;
 
 fn moments(values: &[f64]) -> Moments {
     values.iter().copied().collect()

@@ -3,18 +3,25 @@
 //! A strategy holds no state of its own: everything it needs to remember is in [`Search`], so that it can be saved,
 //! shared and continued by another strategy.
 
-use crate::tuner::adaptive::Adaptive;
-use crate::tuner::halving::Halving;
-use crate::tuner::metropolis::Metropolis;
-use crate::tuner::quench::{BLIND_QUENCH, QUENCH, Quench};
-use crate::tuner::search::Search;
-use crate::tuner::tabu::Tabu;
+pub mod adaptive;
+pub mod halving;
+pub mod memory;
+pub mod metropolis;
+pub mod quench;
+pub mod tabu;
+
+use crate::search::Search;
+use crate::search::strategies::adaptive::Adaptive;
+use crate::search::strategies::halving::Halving;
+use crate::search::strategies::metropolis::Metropolis;
+use crate::search::strategies::quench::{BLIND_QUENCH, QUENCH, Quench};
+use crate::search::strategies::tabu::Tabu;
 
 /// Evaluations, in bits of the space, of strategies that do not cool and so would never end.
-pub(super) const BUDGET: u32 = 36;
+pub(crate) const BUDGET: u32 = 36;
 /// One in so many evaluations of those repeats a known configuration: without, the answer would be the luckiest result
 /// of all.
-pub(super) const REPEAT: u32 = 4;
+pub(crate) const REPEAT: u32 = 4;
 
 /// Result of one evaluation, as the shared knowledge sees it.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +95,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Strategy> {
 }
 
 /// The default strategy, as the hot path calls it: without asking where its methods are.
-pub(super) static DEFAULT: &Quench = &QUENCH;
+pub(crate) static DEFAULT: &Quench = &QUENCH;
 
 /// The default strategy.
 pub fn default() -> &'static dyn Strategy {
@@ -96,7 +103,7 @@ pub fn default() -> &'static dyn Strategy {
 }
 
 /// Whether this is [`DEFAULT`].
-pub(super) fn is_default(strategy: &dyn Strategy) -> bool {
+pub(crate) fn is_default(strategy: &dyn Strategy) -> bool {
     strategy.name() == DEFAULT.name()
 }
 

@@ -4,11 +4,11 @@
 //! An interval's messages follow each other, so the choice for a later one is needed only at its call. Whether all choices
 //! are made at once or each in its time, they are the same.
 
-use crate::tuner::search::Search;
+use crate::search::Search;
 
 /// How the choices are made.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Plan {
+pub(crate) enum Plan {
     /// They are in the candidate.
     Chosen,
     /// Some of them are drawn by rank.
@@ -24,24 +24,24 @@ pub(super) enum Plan {
 
 /// Draws by rank and temperature.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Draws {
+pub(crate) struct Draws {
     /// The temperature step.
-    pub(super) step: u32,
+    pub(crate) step: u32,
     /// The variable that changes in any case.
-    pub(super) always: u32,
+    pub(crate) always: u32,
     /// How many in 256 of the others change.
-    pub(super) share: u32,
+    pub(crate) share: u32,
 }
 
 /// Random bits for the candidates: a linear congruential generator (Knuth, TAOCP 3.3.4, multiplier of MMIX), started anew now
 /// and then. Its upper half will do for choices that are judged by noisy costs, and costs three instructions.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
     /// The next 64 bits, of which the upper ones are random.
     #[inline(always)]
-    pub(super) fn throw(&mut self) -> u64 {
+    pub(crate) fn throw(&mut self) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -51,28 +51,28 @@ impl Dice {
 
     /// The latest bits.
     #[inline(always)]
-    pub(super) fn shown(self) -> u64 {
+    pub(crate) fn shown(self) -> u64 {
         self.0
     }
 }
 
 /// How far the candidate is.
 #[derive(Debug, Clone)]
-pub(super) struct Draft {
-    pub(super) plan: Plan,
+pub(crate) struct Draft {
+    pub(crate) plan: Plan,
     /// Number of variables.
-    pub(super) variables: usize,
+    pub(crate) variables: usize,
     /// Number of variables whose choices are made.
-    pub(super) made: usize,
-    /// Number of variables whose choices are counted in ([`crate::tuner::model::Model::count`]).
-    pub(super) counted: usize,
+    pub(crate) made: usize,
+    /// Number of variables whose choices are counted in ([`crate::search::model::Model::count`]).
+    pub(crate) counted: usize,
     /// What it throws for a new candidate is for whatever is decided once.
-    pub(super) dice: Dice,
+    pub(crate) dice: Dice,
 }
 
 impl Draft {
     /// Of a configuration that is there.
-    pub(super) fn made(variables: usize) -> Self {
+    pub(crate) fn made(variables: usize) -> Self {
         Self {
             plan: Plan::Chosen,
             variables,
@@ -127,7 +127,7 @@ fn draw_place(random: u16, n: u16, step: u32) -> u16 {
 
 impl Search {
     /// Another candidate is to be proposed without anything to learn from the one before.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.model.close();
         self.draft.dice = Dice(self.random.bits());
         self.draft.restart();
@@ -135,7 +135,7 @@ impl Search {
 
     /// Makes the choice of the next variable, which is returned with it; `None` where all are made.
     #[inline(always)]
-    pub(super) fn choose_next(&mut self) -> Option<(usize, u16)> {
+    pub(crate) fn choose_next(&mut self) -> Option<(usize, u16)> {
         let Self {
             model,
             candidate,
@@ -177,7 +177,7 @@ impl Search {
 
     /// Makes the choices that are not made yet.
     #[inline(always)]
-    pub(super) fn choose_rest(&mut self) {
+    pub(crate) fn choose_rest(&mut self) {
         if self.draft.made < self.draft.variables {
             self.choose_others();
         }
@@ -189,36 +189,36 @@ impl Search {
     }
 
     /// Every variable learns from the latest evaluation at once.
-    pub(super) fn absorb(&mut self) {
+    pub(crate) fn absorb(&mut self) {
         self.model.absorb(self.draft.made);
         self.model.close();
     }
 
     /// Exploration ends: whoever takes the candidate next makes all of it.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.absorb();
         self.draft = Draft::made(self.candidate.len());
     }
 
     /// The execution under way is not to be evaluated; the candidate is executed again.
     #[cold]
-    pub(super) fn ignore(&mut self) {
+    pub(crate) fn ignore(&mut self) {
         self.model.close();
         self.draft.counted = 0;
     }
 
     /// Counts in the next choice, with the time of its own copies.
     #[inline(always)]
-    pub(super) fn count_next(&mut self, own: f64) {
+    pub(crate) fn count_next(&mut self, own: f64) {
         let variable = self.draft.counted;
         self.draft.counted += 1;
         self.model.count(variable, own);
     }
 
     /// Takes in the relative cost of the candidate, whose choices are all made and counted in; see
-    /// [`crate::tuner::model::Model::evaluate`]. After that a candidate is to be proposed.
+    /// [`crate::search::model::Model::evaluate`]. After that a candidate is to be proposed.
     #[inline(always)]
-    pub(super) fn evaluate(&mut self, relative: f64) -> (f64, f64) {
+    pub(crate) fn evaluate(&mut self, relative: f64) -> (f64, f64) {
         self.draft.restart();
         self.model.evaluate(relative)
     }
@@ -227,7 +227,7 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tuner::random::Random;
+    use crate::stats::random::Random;
 
     /// Fig. 4.3: uniform at the start, the bad ones ever rarer as it cools.
     #[test]

@@ -1,12 +1,12 @@
 //! What single strategies remember beyond the knowledge that all share.
 
-use crate::tuner::adaptive::Pursuit;
-use crate::tuner::halving::Survivors;
-use crate::tuner::tabu::TabuList;
+use crate::search::strategies::adaptive::Pursuit;
+use crate::search::strategies::halving::Survivors;
+use crate::search::strategies::tabu::TabuList;
 use serde::{Deserialize, Serialize};
 
 /// The memory of the strategy that explores. It is saved with the search; a strategy that finds another's, or one that
-/// does not fit its variables, starts with an empty one of its own ([`crate::tuner::strategy::Strategy::prepare`]).
+/// does not fit its variables, starts with an empty one of its own ([`crate::search::strategies::Strategy::prepare`]).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Memory {

@@ -46,7 +46,7 @@ fn every_variable_is_read() {
             seed: u64::MAX,
             strategy: "quench",
             routines: vec!["li*".into(), "libc".into()],
-            routine: crate::forcing::Forcing::parse("libc"),
+            routine: crate::routines::forced::Forcing::parse("libc"),
             min_bytes: 4096,
             direct: Direct::Force,
             bounded: false,

@@ -8,9 +8,9 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use crate::forcing::Forcing;
+use crate::routines::forced::Forcing;
 use crate::routines::{self, Mask};
-use crate::tuner::strategy;
+use crate::search::strategies;
 pub use values::{glob_matches, parse_bytes};
 use values::{listed, one_of, printable};
 
@@ -74,7 +74,7 @@ pub struct Options {
     pub intervals: Intervals,
     /// Seed of all randomness.
     pub seed: u64,
-    /// Name of the tuning strategy, one of [`strategy::names`].
+    /// Name of the tuning strategy, one of [`strategies::names`].
     pub strategy: &'static str,
     /// Names and globs of the routines that may be used; empty: all. See [`Options::permits`].
     pub routines: Vec<String>,
@@ -100,7 +100,7 @@ impl Default for Options {
             dir: None,
             intervals: Intervals::Found,
             seed: 1,
-            strategy: strategy::default().name(),
+            strategy: strategies::default().name(),
             routines: Vec::new(),
             routine: None,
             min_bytes: 8192,
@@ -204,12 +204,12 @@ static VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "COPYTUNE_STRATEGY",
-        allowed: || listed(strategy::names()),
+        allowed: || listed(strategies::names()),
         default: "quench",
         about: "How candidates are searched: by simulated quenching with ranked candidates or generators that succeed, by sequential halving, tabu search, Metropolis search, or blindly.",
         take: |value, options| {
             let name = value.to_str()?.trim();
-            options.strategy = strategy::names().find(|s| s.eq_ignore_ascii_case(name))?;
+            options.strategy = strategies::names().find(|s| s.eq_ignore_ascii_case(name))?;
             Some(())
         },
     },
@@ -441,5 +441,4 @@ fn default_dir(get: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
-#[path = "options_tests.rs"]
 mod tests;

@@ -5,9 +5,9 @@
 //! challengers, the leaders of all rankings are tried together, and the last steps only repeat the best configurations
 //! until one of them is known to lead.
 
-use crate::tuner::draft::{Draws, Plan};
-use crate::tuner::search::{Progress, Search};
-use crate::tuner::strategy::{Strategy, Verdict};
+use crate::search::drafts::{Draws, Plan};
+use crate::search::strategies::{Strategy, Verdict};
+use crate::search::{Progress, Search};
 
 /// Where candidates come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,21 +20,21 @@ enum Candidates {
 
 /// Quenching with one kind of candidates.
 #[derive(Debug)]
-pub(super) struct Quench {
+pub(crate) struct Quench {
     candidates: Candidates,
     name: &'static str,
     summary: &'static str,
 }
 
 /// The default strategy.
-pub(super) static QUENCH: Quench = Quench {
+pub(crate) static QUENCH: Quench = Quench {
     candidates: Candidates::Ranked,
     name: "quench",
     summary: "simulated quenching, candidates drawn by rank and temperature",
 };
 
 /// The source's comparison.
-pub(super) static BLIND_QUENCH: Quench = Quench {
+pub(crate) static BLIND_QUENCH: Quench = Quench {
     candidates: Candidates::Blind,
     name: "quench-blind",
     summary: "simulated quenching, candidates drawn blindly",
@@ -78,7 +78,7 @@ const INVERSE_TEMPERATURES: [f64; STEPS as usize] = {
 };
 
 /// M_k, of a space of so many bits.
-pub(super) fn evaluations_per_step(bits: u32) -> u32 {
+pub(crate) fn evaluations_per_step(bits: u32) -> u32 {
     (bits + 1).max(LEAST_EVALUATIONS)
 }
 
@@ -137,7 +137,7 @@ const LEADING: u16 = {
 
 /// Whether the next evaluation repeats a known configuration, and if not, whether it may try the leaders.
 #[inline(always)]
-pub(super) fn what_is_next(search: &Search) -> (bool, bool) {
+pub(crate) fn what_is_next(search: &Search) -> (bool, bool) {
     let Progress { step, total, .. } = search.progress;
     let number = total % PERIOD;
     let repeats = REPEATS[step.min(STEPS) as usize];
@@ -147,7 +147,7 @@ pub(super) fn what_is_next(search: &Search) -> (bool, bool) {
 /// Whether something that is `ratio` temperatures worse is accepted: with probability exp(-ratio), as an exponentially
 /// distributed number is greater with that probability.
 #[inline(always)]
-pub(super) fn accepts(ratio: f64, random: u64) -> bool {
+pub(crate) fn accepts(ratio: f64, random: u64) -> bool {
     ratio <= EXPONENTIAL[(random >> 58) as usize]
 }
 
@@ -177,7 +177,7 @@ const fn twice_artanh(x: f64) -> f64 {
 impl Quench {
     /// Next: the current configuration with some choices drawn by rank.
     #[inline(always)]
-    pub(super) fn draw_ranked(&self, search: &mut Search, step: u32) {
+    pub(crate) fn draw_ranked(&self, search: &mut Search, step: u32) {
         search.candidate.assign(&search.current);
         search.repeating = false;
         let bits = search.draft.dice.shown();

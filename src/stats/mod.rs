@@ -2,6 +2,8 @@
 //!
 //! Nothing here panics: what cannot be computed (too few values, no spread, values that are not finite) is `None`.
 
+pub mod random;
+
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
@@ -330,5 +332,4 @@ pub fn robust_deviation(values: &[f64]) -> Option<f64> {
 }
 
 #[cfg(test)]
-#[path = "stats_tests.rs"]
 mod tests;

@@ -5,10 +5,10 @@
 //! probability grows towards the greatest allowed, all others' fall towards the least, which stays above 0, so that each can
 //! come back when the search has got to where it serves.
 
-use crate::tuner::memory::Memory;
-use crate::tuner::quench::{QUENCH, what_is_next};
-use crate::tuner::search::Search;
-use crate::tuner::strategy::{Strategy, Verdict};
+use crate::search::Search;
+use crate::search::strategies::memory::Memory;
+use crate::search::strategies::quench::{QUENCH, what_is_next};
+use crate::search::strategies::{Strategy, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Writes a candidate.
@@ -36,7 +36,7 @@ const LEAST: f64 = 0.06;
 const MOST: f64 = 1.0 - (GENERATORS.len() as f64 - 1.0) * LEAST;
 
 /// The strategy.
-pub(super) struct Adaptive;
+pub(crate) struct Adaptive;
 
 /// How the generators have done.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -153,7 +153,7 @@ impl Strategy for Adaptive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tuner::random::Random;
+    use crate::stats::random::Random;
 
     /// The one that succeeds more often is used most, and another one once that is better.
     #[test]

@@ -6,10 +6,10 @@
 //! discredit the others of the same configuration, and drift of the background load goes into the level. Effects
 //! are relative to the default's cost, and the default's effect starts known: 0. Rankings order choices by effect.
 //! Interactions between variables are no part of the model; the judge of configurations sees them
-//! ([`crate::tuner::elite`]).
+//! ([`crate::search::elites`]).
 
-use super::random::Random;
 use super::ranking::Variable;
+use crate::stats::random::Random;
 use serde::{Deserialize, Serialize};
 
 /// Standard deviation of an untried choice's effect.
@@ -33,7 +33,7 @@ const OWN_USES: u32 = 3;
 /// An own copy time tells the effect up to this share of it (what it does to caches is unseen) ...
 const OWN_SHARE: f64 = 0.3;
 /// Greatest own time believed, relative to the whole interval's.
-pub(super) const OWN_MOST: f64 = 10.0;
+pub(crate) const OWN_MOST: f64 = 10.0;
 /// ... and this much.
 const OWN_FLOOR: f64 = 0.01;
 
@@ -77,13 +77,13 @@ impl Cell {
 
 /// The lesser of two; unlike [`f64::min`] one instruction, because no rule for what is not a number is needed.
 #[inline]
-pub(super) fn least(a: f64, b: f64) -> f64 {
+pub(crate) fn least(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
 /// The greater of two; see [`least`].
 #[inline]
-pub(super) fn greatest(a: f64, b: f64) -> f64 {
+pub(crate) fn greatest(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
@@ -115,7 +115,7 @@ impl Cell {
 impl Variable {
     /// Learns its share of an evaluation, which it was executed in with the choice that it tries.
     #[inline(always)]
-    pub(super) fn absorb(&mut self, evaluation: Evaluation) {
+    pub(crate) fn absorb(&mut self, evaluation: Evaluation) {
         let choice = self.trying;
         let Some(entry) = self.entries.get_mut(usize::from(choice)) else {
             return;
@@ -147,7 +147,7 @@ impl Variable {
     /// Draws a choice that was never drawn before, and where none is left, that at a place of the order: `place` gives it
     /// for a number of choices. Behind the ranked ones it is any, by `any` in 0..2¹⁶.
     #[inline(always)]
-    pub(super) fn draw(&mut self, any: u16, place: impl Fn(u16) -> u16) -> u16 {
+    pub(crate) fn draw(&mut self, any: u16, place: impl Fn(u16) -> u16) -> u16 {
         if let Some(untried) = self.next_untried() {
             return untried;
         }
@@ -163,19 +163,19 @@ impl Variable {
 /// its share of it before its next choice is drawn ([`Model::absorb`]).
 #[derive(Debug, Clone)]
 pub struct Model {
-    pub(super) variables: Vec<Variable>,
+    pub(crate) variables: Vec<Variable>,
     level: f64,
     level_variance: f64,
     noise: f64,
     /// Effects and variances of the choices counted in since the latest evaluation.
     expected: f64,
     uncertain: f64,
-    pub(super) latest: Evaluation,
+    pub(crate) latest: Evaluation,
 }
 
 /// What each variable learns from an evaluation.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Evaluation {
+pub(crate) struct Evaluation {
     /// The residual over the variance of all that it may come from.
     step: f64,
     /// The inverse of that variance, 0 where the residual was cut off.
@@ -379,7 +379,7 @@ impl Model {
     /// Counts in the choice that a variable tries, with the time of its own copies relative to the interval's default cost, 0
     /// where that is unknown.
     #[inline(always)]
-    pub(super) fn count(&mut self, variable: usize, own: f64) {
+    pub(crate) fn count(&mut self, variable: usize, own: f64) {
         let variable = self.variables.get_mut(variable);
         if let Some(cell) = variable.and_then(|variable| variable.learn_own(own)) {
             self.expected += cell.effect;
@@ -424,7 +424,7 @@ impl Model {
     }
 
     /// The variables from `first` on learn their shares of the latest evaluation.
-    pub(super) fn absorb(&mut self, first: usize) {
+    pub(crate) fn absorb(&mut self, first: usize) {
         let variables = self.variables.get_mut(first..).unwrap_or_default();
         for variable in variables {
             variable.note_tried();

@@ -1,12 +1,20 @@
 //! What every strategy shares: the knowledge gained so far, the configuration that is being run, the step count.
 
-use crate::tuner::configuration::Configuration;
-use crate::tuner::draft::{Draft, Plan};
-use crate::tuner::elite::{Elite, Elites};
-use crate::tuner::memory::Memory;
-use crate::tuner::model::{Model, SavedModel};
-use crate::tuner::quench;
-use crate::tuner::random::Random;
+pub mod configuration;
+pub(crate) mod drafts;
+pub mod elites;
+pub mod history;
+pub mod model;
+mod ranking;
+pub mod strategies;
+
+use crate::search::configuration::Configuration;
+use crate::search::drafts::{Draft, Plan};
+use crate::search::elites::{Elite, Elites};
+use crate::search::model::{Model, SavedModel};
+use crate::search::strategies::memory::Memory;
+use crate::search::strategies::quench;
+use crate::stats::random::Random;
 use serde::{Deserialize, Serialize};
 
 /// How far a search has come.
@@ -41,7 +49,7 @@ pub struct Search {
     pub current_cost: f64,
     /// The configuration that runs next, as far as its choices are made.
     pub candidate: Configuration,
-    pub(super) draft: Draft,
+    pub(crate) draft: Draft,
     /// Whether that repeats a known one, to know it better, rather than challenges it.
     pub repeating: bool,
     /// What the strategy remembers besides.
@@ -49,7 +57,7 @@ pub struct Search {
     /// Information content of the space in bits: log2 of the number of configurations, rounded down.
     pub bits: u32,
     /// Evaluations at each temperature.
-    pub(super) per_step: u32,
+    pub(crate) per_step: u32,
 }
 
 /// What of a [`Search`] outlives the process.
@@ -91,7 +99,7 @@ impl SavedSearch {
                 .elites
                 .first()
                 .is_some_and(|first| first.configuration.is_default())
-            && self.elites.len() <= crate::tuner::elite::SIZE
+            && self.elites.len() <= crate::search::elites::SIZE
             && self.elites.iter().all(elite)
             && fits(&self.current)
             && self.current_cost.is_finite()

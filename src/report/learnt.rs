@@ -3,10 +3,8 @@
 
 use std::collections::HashMap;
 
-use crate::flow::NodeId;
-use crate::report::Report;
-
-use super::{IntervalRow, SiteRow, StopRow, ThreadAnalysis};
+use super::Report;
+use crate::analysis::{IntervalRow, NodeId, SiteRow, StopRow, ThreadAnalysis};
 
 impl ThreadAnalysis {
     /// The intervals of one rank's report, with the calls in them and those that ended them. Calls in no loop, ways

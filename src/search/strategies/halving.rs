@@ -4,14 +4,14 @@
 //!
 //! It was made for one variable. Here all variables halve their choices at the same time: each evaluation gives
 //! each variable the next of its survivors, in an order that is shuffled anew for each pass, and the model
-//! ([`crate::tuner::model`]) splits the cost among them. So a pass over n choices of every variable costs n evaluations, not
+//! ([`crate::search::model`]) splits the cost among them. So a pass over n choices of every variable costs n evaluations, not
 //! nᵛ. Some evaluations try all leaders together, because the best of the random partnerships is a poor answer early.
 
-use crate::tuner::memory::Memory;
-use crate::tuner::model::Model;
-use crate::tuner::random::Random;
-use crate::tuner::search::{Progress, Search};
-use crate::tuner::strategy::{Strategy, Verdict};
+use crate::search::model::Model;
+use crate::search::strategies::memory::Memory;
+use crate::search::strategies::{Strategy, Verdict};
+use crate::search::{Progress, Search};
+use crate::stats::random::Random;
 use serde::{Deserialize, Serialize};
 
 /// Of so many evaluations, one repeats the most promising configuration and one tries the leaders together.
@@ -22,7 +22,7 @@ const BUDGET: u32 = 8;
 const SETTLING: u32 = 2;
 
 /// The strategy.
-pub(super) struct Halving;
+pub(crate) struct Halving;
 
 /// The choices that are left.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,23 +2,23 @@
 //! not tried.
 
 use super::model::{Cell, OWN_MOST};
-use super::random::Random;
+use crate::stats::random::Random;
 
 /// Places of a ranking.
-pub(super) const TOP: usize = 5;
+pub(crate) const TOP: usize = 5;
 
 /// Effects that differ by less are as good as equal: their order is left as it is.
-pub(super) const NEAR: f64 = 0.003;
+pub(crate) const NEAR: f64 = 0.003;
 
 /// No choice.
-pub(super) const NOBODY: u16 = u16::MAX;
+pub(crate) const NOBODY: u16 = u16::MAX;
 
 /// One choice of a variable in use.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
-    pub(super) cell: Cell,
+pub(crate) struct Entry {
+    pub(crate) cell: Cell,
     /// Its place among the leaders; [`TOP`] where it has none.
-    pub(super) place: u16,
+    pub(crate) place: u16,
 }
 
 /// One variable: its choices and their order.
@@ -26,28 +26,28 @@ pub(super) struct Entry {
 /// Only the best few are ranked. The order of the others hardly matters: they are rarely drawn once it is cool, and
 /// each takes its place among the leaders when its effect is found to deserve that.
 #[derive(Debug, Clone)]
-pub(super) struct Variable {
-    pub(super) entries: Vec<Entry>,
+pub(crate) struct Variable {
+    pub(crate) entries: Vec<Entry>,
     /// The best of those that were evaluated, [`NOBODY`] at places that are left.
-    pub(super) leaders: [u16; TOP],
+    pub(crate) leaders: [u16; TOP],
     /// Their effects, of place p at p + 1, infinite where there is none. A sentinel at either end.
-    pub(super) effects: [f64; TOP + 2],
+    pub(crate) effects: [f64; TOP + 2],
     /// Choices that were not evaluated when this was made, in the order in which they are to be drawn; last those that may
     /// not be drawn yet.
     untried: Vec<u16>,
     /// Number of those that were drawn.
     drawn: usize,
     /// Number of choices that may be drawn: the first so many by their numbers.
-    pub(super) open: u16,
+    pub(crate) open: u16,
     /// The choice that is being executed, or was last.
-    pub(super) trying: u16,
+    pub(crate) trying: u16,
     /// Copy time of the default, relative to the interval's default cost; 0 while unknown.
-    pub(super) own_default: f64,
+    pub(crate) own_default: f64,
 }
 
 impl Variable {
     /// From what is known of its choices. Those that were not tried are to be drawn in an order of chance.
-    pub(super) fn new(cells: Vec<Cell>, own_default: f64, random: &mut Random) -> Self {
+    pub(crate) fn new(cells: Vec<Cell>, own_default: f64, random: &mut Random) -> Self {
         let tried = |&(choice, cell): &(u16, &Cell)| choice == 0 || cell.tried > 0;
         let (mut tried, untried): (Vec<_>, Vec<_>) = (0..).zip(&cells).partition(tried);
         tried.sort_by(|a, b| a.1.effect.total_cmp(&b.1.effect));
@@ -83,7 +83,7 @@ impl Variable {
     }
 
     /// Only the first so many choices may be drawn.
-    pub(super) fn hold_back(&mut self, first: u16) {
+    pub(crate) fn hold_back(&mut self, first: u16) {
         self.open = first.clamp(1, self.open);
         let open = self.open;
         let left = self.untried.get_mut(self.drawn..).unwrap_or_default();
@@ -92,14 +92,14 @@ impl Variable {
     }
 
     /// All choices may be drawn.
-    pub(super) fn let_in(&mut self) {
+    pub(crate) fn let_in(&mut self) {
         self.open = self.entries.len() as u16;
     }
 
     /// A choice that was not drawn or evaluated before, and is from now on; `None` where there is no such choice that may
     /// be drawn.
     #[inline(always)]
-    pub(super) fn next_untried(&mut self) -> Option<u16> {
+    pub(crate) fn next_untried(&mut self) -> Option<u16> {
         let next = *self.untried.get(self.drawn)?;
         (next < self.open).then(|| {
             self.drawn += 1;
@@ -108,7 +108,7 @@ impl Variable {
     }
 
     /// The choice that it tries was evaluated, perhaps without having been drawn by [`Self::next_untried`].
-    pub(super) fn note_tried(&mut self) {
+    pub(crate) fn note_tried(&mut self) {
         let choice = self.trying;
         let entry = self.entries.get(usize::from(choice));
         if entry.is_none_or(|entry| entry.cell.tried > 0) {
@@ -123,20 +123,20 @@ impl Variable {
 
     /// The choice at a place, from 0, of the ranking.
     #[inline(always)]
-    pub(super) fn ranked(&self, place: u16) -> Option<u16> {
+    pub(crate) fn ranked(&self, place: u16) -> Option<u16> {
         let leader = *self.leaders.get(usize::from(place))?;
         (leader != NOBODY).then_some(leader)
     }
 
     /// The choice at a place of the ranking, or the best of all.
     #[inline]
-    pub(super) fn leader(&self, place: u16) -> u16 {
+    pub(crate) fn leader(&self, place: u16) -> u16 {
         self.ranked(place).or(self.ranked(0)).unwrap_or(0)
     }
 
     /// Restores the order after the effect of a choice has changed: mostly nothing to do.
     #[inline(always)]
-    pub(super) fn rank(&mut self, choice: u16, place: u16, effect: f64) {
+    pub(crate) fn rank(&mut self, choice: u16, place: u16, effect: f64) {
         let place = usize::from(place);
         if place >= TOP {
             if effect < self.effects[TOP] {
@@ -207,7 +207,7 @@ impl Variable {
     }
 
     /// Takes in the time of the default's own copies.
-    pub(super) fn learn_own_default(&mut self, own: f64) {
+    pub(crate) fn learn_own_default(&mut self, own: f64) {
         let own = own.min(OWN_MOST);
         // The first few weigh most; no single one moves it by more than half.
         let weight = f64::from(self.entries[0].cell.tried.min(15) + 1);

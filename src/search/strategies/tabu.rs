@@ -4,11 +4,11 @@
 //! An evaluation is an execution of the program, so the neighbourhood (all configurations that differ in one variable)
 //! is only sampled. A neighbour that is the best configuration ever met is moved to at once (aspiration).
 
-use crate::tuner::configuration::Configuration;
-use crate::tuner::memory::Memory;
-use crate::tuner::model::Model;
-use crate::tuner::search::{Progress, Search};
-use crate::tuner::strategy::{BUDGET, REPEAT, Strategy, Verdict};
+use crate::search::configuration::Configuration;
+use crate::search::model::Model;
+use crate::search::strategies::memory::Memory;
+use crate::search::strategies::{BUDGET, REPEAT, Strategy, Verdict};
+use crate::search::{Progress, Search};
 use serde::{Deserialize, Serialize};
 
 /// Neighbours that are evaluated before a move.
@@ -17,7 +17,7 @@ const CANDIDATES: u32 = 5;
 const REDRAWS: usize = 8;
 
 /// The strategy.
-pub(super) struct Tabu;
+pub(crate) struct Tabu;
 
 /// What is tabu, and the move under way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

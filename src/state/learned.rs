@@ -2,12 +2,12 @@
 
 use crate::engine::{Engine, Interval, Knowledge, Known, Stage};
 use crate::flow::{Class, NodeId};
+use crate::mpi::call_site::{self, Signature};
 use crate::routines::{self, DEFAULT, RoutineId};
-use crate::site::{self, Signature};
+use crate::search::history::{History, Point, Purpose};
 use crate::state::RankState;
 use crate::state::format::{self, Copied, Gain, Language, Measure, Module, Site, Stop};
 use crate::tuner::guard::Finding;
-use crate::tuner::history::{History, Point};
 use crate::tuner::{self, Phase, Tuner};
 use hashbrown::HashMap;
 
@@ -56,7 +56,7 @@ pub fn knowledge(state: &RankState) -> Knowledge {
             })
             .collect();
         if let (Some(tuner), Some(variables)) = (tuner, variables) {
-            let key = site::identity_of_interval(nodes.iter().copied());
+            let key = call_site::identity_of_interval(nodes.iter().copied());
             knowledge.intervals.insert(key, Known { variables, tuner });
         }
     }
@@ -98,7 +98,7 @@ impl Decisions {
 }
 
 fn identity(site: &Site) -> u64 {
-    site::identity(
+    call_site::identity(
         &site.module.name,
         &site.module.build,
         site.offset,
@@ -240,7 +240,7 @@ impl Record {
         } else {
             self.state.sites.push(Site {
                 module: Module {
-                    name: site::file_name(&signature.module).to_string(),
+                    name: call_site::file_name(&signature.module).to_string(),
                     path: signature.module.clone(),
                     build: signature.build.clone(),
                 },
@@ -409,7 +409,10 @@ fn plain_history(history: &History) -> format::History {
                 (
                     plain(point.cost),
                     plain(point.best),
-                    plain_phase(point.phase),
+                    match point.purpose {
+                        Purpose::Search => format::Phase::Quench,
+                        Purpose::Comparison => format::Phase::Guard,
+                    },
                 )
             })
             .collect()
@@ -421,9 +424,9 @@ fn history_of(history: &format::History) -> History {
     let points = history.points().map(|(cost, best, phase)| Point {
         cost: f32::from(cost) / format::History::UNIT,
         best: f32::from(best) / format::History::UNIT,
-        phase: match phase {
-            format::Phase::Guard => Phase::Guard,
-            _ => Phase::Quench,
+        purpose: match phase {
+            format::Phase::Guard => Purpose::Comparison,
+            _ => Purpose::Search,
         },
     });
     History::new(history.stride, points.collect())
@@ -485,5 +488,5 @@ fn language(call: &str) -> Language {
 }
 
 #[cfg(test)]
-#[path = "record_tests.rs"]
+#[path = "learned_tests.rs"]
 mod tests;

@@ -3,12 +3,12 @@
 //! A candidate differs from the current configuration in one variable, drawn uniformly, so that the proposals are
 //! symmetric as the method wants them. What is worse by Δ is accepted with probability exp(-Δ/T), always the same T.
 
-use crate::tuner::quench::accepts;
-use crate::tuner::search::{Progress, Search};
-use crate::tuner::strategy::{BUDGET, REPEAT, Strategy, Verdict};
+use crate::search::strategies::quench::accepts;
+use crate::search::strategies::{BUDGET, REPEAT, Strategy, Verdict};
+use crate::search::{Progress, Search};
 
 /// The strategy.
-pub(super) struct Metropolis;
+pub(crate) struct Metropolis;
 
 /// 1 / T in relative cost: a configuration that is 3 % worse, about the noise of a mean, is accepted once in e times.
 const INVERSE_TEMPERATURE: f64 = 1.0 / 0.03;

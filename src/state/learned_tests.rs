@@ -1,8 +1,8 @@
 use super::*;
 use crate::engine::{Clock, Config, Mode, NodeInfo};
-use crate::recording;
 use crate::routines::Features;
 use crate::state::Key;
+use crate::state::flowgraph;
 use crate::state::graph::{Ending, GraphShard, Recorded};
 use crate::tuner::Settings;
 use crate::tuner::usage::Verdict;
@@ -127,7 +127,7 @@ fn key() -> Key {
 
 /// What a run knows that finds this state, and the recording of a dry run.
 fn knowledge_with_recording(state: &RankState, dry: &Thread) -> Knowledge {
-    let (modules, graph) = recording::graph(&dry.engine, &dry.signatures);
+    let (modules, graph) = flowgraph::graph(&dry.engine, &dry.signatures);
     let mut shard = GraphShard {
         key: key(),
         modules: Vec::new(),
@@ -143,7 +143,7 @@ fn knowledge_with_recording(state: &RankState, dry: &Thread) -> Knowledge {
     };
     shard.ranks.insert(0, recorded);
     Knowledge {
-        recordings: recording::recordings(&shard, 0),
+        recordings: flowgraph::recordings(&shard, 0),
         ..knowledge(state)
     }
 }

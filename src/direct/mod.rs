@@ -1,0 +1,8 @@
+//! The decisions about direct copies, without the copies: which way is the fastest ([`mechanism`]), whether a buffer is worth
+//! its promotion ([`promotion_budget`]), whether both sides should copy a message together ([`offer_trial`]).
+//!
+//! Knows no clock, no memory and no processes.
+
+pub mod mechanism;
+pub mod offer_trial;
+pub mod promotion_budget;

@@ -1,0 +1,4 @@
+//! The calls of MPI: the table of those that are intercepted, and the places of a program that make them.
+
+pub mod call_site;
+pub mod calls;
