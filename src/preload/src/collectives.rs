@@ -6,7 +6,7 @@ use crate::ranges::Span;
 use crate::session::Session;
 use crate::stubs::Slot;
 use crate::wrapper::Arguments;
-use crate::{direct, life};
+use crate::{direct, phase};
 use copytune_core::calls::{Blocks, Data, Role, Source};
 
 impl Session {
@@ -14,7 +14,7 @@ impl Session {
     pub(super) fn offer_on_demand(&mut self, slot: &Slot, arguments: Arguments) {
         direct::hide_others(0, usize::MAX);
         if direct::has_requests() {
-            life::guarded(|| self.offer(slot, arguments));
+            phase::guarded(|| self.offer(slot, arguments));
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::direct::{self, Chooser, Kernel, Outcome, Read};
 use crate::ranges::Owner;
 use crate::session::Session;
-use crate::{clock, copies, life, modules, resolve, tls};
+use crate::{clock, copies, modules, phase, resolve, tls};
 use copytune_core::engine::Node;
 use core::arch::naked_asm;
 use core::ffi::CStr;
@@ -67,7 +67,7 @@ unsafe extern "C" fn read_for(
                 bytes: to.iov_len,
             };
             // SAFETY: the caller answers for the target as it does to the system call.
-            let done = life::guarded(|| unsafe { read_once(&read, next, caller) });
+            let done = phase::guarded(|| unsafe { read_once(&read, next, caller) });
             if let Some(done) = done.flatten() {
                 return done;
             }
@@ -165,7 +165,7 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
             _ if bytes != read.bytes => {}
             Outcome::Offered { timed: true } => session.reader.kernel_took(read, ticks),
             Outcome::Impossible => {
-                life::guarded(|| {
+                phase::guarded(|| {
                     session.reader.read_by_kernel(read, next, ticks, chooser);
                 });
             }

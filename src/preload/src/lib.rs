@@ -31,6 +31,7 @@ mod memory;
 mod messages;
 mod modules;
 mod news;
+mod phase;
 mod presence;
 mod ranges;
 mod requests;

@@ -6,6 +6,7 @@
 use crate::cancellation::held_back;
 use crate::library::Library;
 use crate::log::{self, Level};
+use crate::phase::{self, AtOff, guarded};
 use crate::session::Session;
 use crate::stubs::{self, Slot};
 use crate::{allocation, clock, copies, direct, memory, presence, resolve, threads, ucx};
@@ -19,24 +20,12 @@ use copytune_core::state::graph::Graph;
 use copytune_core::tuner::{Settings, strategy};
 use core::ffi::{CStr, c_int};
 use core::panic::AssertUnwindSafe;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::panic::catch_unwind;
 use std::sync::OnceLock;
 
-const DORMANT: u8 = 0;
-const ON: u8 = 1;
-const OFF: u8 = 2;
-/// One thread is at it; no other one begins, and none is followed yet.
-const STARTING: u8 = 3;
-
-static STATE: AtomicU8 = AtomicU8::new(DORMANT);
-static THREADED: AtomicBool = AtomicBool::new(false);
-/// See [`is_plain`]: one flag for all, as every call asks for it.
-static PLAIN: AtomicBool = AtomicBool::new(false);
 /// The process that was initialised: a forked child must not save what is its parent's.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// Sessions (MPI 4.0, 11.3) and MPI_Init that have not been finalised.
-static OPEN: AtomicU32 = AtomicU32::new(0);
 static JOB: OnceLock<Job> = OnceLock::new();
 
 /// What is known once MPI is initialised.
@@ -55,105 +44,34 @@ pub struct Job {
     memory: memory::Memory,
 }
 
-/// Whether copytune has not been switched off.
-#[inline(always)]
-pub fn is_live() -> bool {
-    STATE.load(Ordering::Relaxed) != OFF
-}
-
-/// Whether calls are followed.
-#[inline(always)]
-pub fn is_on() -> bool {
-    STATE.load(Ordering::Relaxed) == ON
-}
-
-/// Whether several threads may call MPI at a time.
-#[inline(always)]
-pub fn is_threaded() -> bool {
-    THREADED.load(Ordering::Relaxed)
-}
-
-/// Whether calls are followed, and copies matter in no call but those whose own message's copies do: neither other threads'
-/// messages nor UCX's copies are to be seen to.
-#[inline(always)]
-pub fn is_plain() -> bool {
-    PLAIN.load(Ordering::Relaxed)
-}
-
-/// To be called when one of those has changed.
-pub fn look_around() {
-    let plain = is_on() && !is_threaded() && !ucx::is_open();
-    PLAIN.store(plain, Ordering::Relaxed);
-}
-
-/// Runs a part of copytune inside a hook. A panic in it switches copytune off, with one line, and the program
-/// goes on.
-#[inline(always)]
-pub fn guarded<T>(part: impl FnOnce() -> T) -> Option<T> {
-    match catch_unwind(AssertUnwindSafe(part)) {
-        Ok(value) => Some(value),
-        Err(_) => {
-            switch_off();
-            log::error(format_args!(
-                "off in this process after an internal error; the program goes on without it"
-            ));
-            None
-        }
-    }
-}
-
-fn switch_off() {
-    stand_aside();
-    ucx::close();
-}
-
-/// What of that needs neither memory nor anybody else's lock.
-fn stand_aside() {
-    copies::set_threshold(usize::MAX);
-    direct::stop();
-    STATE.store(OFF, Ordering::SeqCst);
-    look_around();
-}
-
-/// The C library has refused memory: nothing is begun any more. UCX gets its copies back at the end.
-pub fn out_of_memory() {
-    if matches!(STATE.load(Ordering::Relaxed), ON | STARTING) {
-        stand_aside();
-        log::error(format_args!(
-            "off in this process, where memory is exhausted; the program goes on without it"
-        ));
-    }
-}
-
 /// After MPI_Init, MPI_Init_thread or MPI_Session_init.
 pub fn initialised(slot: &Slot) {
-    OPEN.fetch_add(1, Ordering::Relaxed);
+    phase::mpi_opened();
     let session_only = slot.call().name == "MPI_Session_init";
-    if STATE.load(Ordering::Relaxed) != DORMANT || (!session_only && !world_exists()) {
+    if !phase::is_dormant() || (!session_only && !world_exists()) {
         // Or it failed, and returned.
         return;
     }
-    let change = |from, to| {
-        STATE
-            .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
-            .is_ok()
-    };
-    // Sessions may be initialised by several threads at once (MPI 4.0, 11.3).
-    if !change(DORMANT, STARTING) {
+    if !phase::begin() {
         return;
     }
+    phase::at_off(AtOff {
+        stand_aside: || {
+            copies::set_threshold(usize::MAX);
+            direct::stop();
+        },
+        clean_up: ucx::close,
+    });
     std::panic::set_hook(Box::new(|reason| {
         log::say(Level::Debug, format_args!("internal error: {reason}"));
     }));
     let is_room = allocation::prepare() && allocation::is_room_for_state();
     if !is_room {
-        out_of_memory();
+        phase::out_of_memory();
     }
     let has_started = is_room && guarded(|| held_back(|| start(!session_only))) == Some(true);
-    if has_started && change(STARTING, ON) {
-        look_around();
-    } else {
-        stand_aside();
+    if !has_started || !phase::go_on() {
+        phase::stand_aside();
     }
 }
 
@@ -202,7 +120,7 @@ fn start(world: bool) -> bool {
         return false;
     }
     let memory = memory::Memory::load(&options, &library, place);
-    THREADED.store(granted_multiple(), Ordering::Relaxed);
+    phase::set_threaded(granted_multiple());
     threads::prepare();
     stubs::prepare();
     PROCESS.store(std::process::id(), Ordering::Relaxed);
@@ -319,18 +237,11 @@ pub fn new_engine() -> Option<(Engine, Library)> {
     Some((Engine::new(config, job.memory.knowledge()), job.library))
 }
 
-/// Whether MPI is initialised and not finalised, so that its library stays where it is.
-pub fn is_open() -> bool {
-    OPEN.load(Ordering::Relaxed) != 0
-}
-
 /// MPI_Finalize or MPI_Session_finalize is about to run.
 pub fn finalising() {
-    let close = |open: u32| open.checked_sub(1);
-    let before = OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, close);
-    if before.unwrap_or(0) <= 1 {
+    if phase::mpi_closes() {
         stubs::forget();
-        if is_live() {
+        if phase::is_live() {
             end(true);
         }
     }
@@ -340,7 +251,7 @@ pub fn finalising() {
 /// 4.0, 11.2.2), so rank 0 can tell of all of them.
 pub fn finalised() {
     if let Some(job) = JOB.get()
-        && !is_live()
+        && !phase::is_live()
         && job.place.0 == 0
         && log::enabled(Level::Summary)
         && allocation::is_room_for_state()
@@ -361,7 +272,7 @@ pub fn aborting() {
 
 /// The process exits without MPI_Finalize.
 extern "C" fn at_exit() {
-    if is_on() {
+    if phase::is_on() {
         end(false);
     }
 }
@@ -403,10 +314,10 @@ fn end(finished: bool) {
     if PROCESS.load(Ordering::Relaxed) != std::process::id() {
         // A forked child: another thread of its parent may have held any lock, and what is shared is the parent's.
         copies::set_threshold(usize::MAX);
-        STATE.store(OFF, Ordering::SeqCst);
+        phase::set_off();
         return;
     }
-    switch_off();
+    phase::switch_off();
     direct::tell();
     if !allocation::is_room_for_state() {
         log::say(

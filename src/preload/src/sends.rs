@@ -5,7 +5,7 @@ use crate::ranges::{Owner, Spans};
 use crate::session::{Present, Session, spans};
 use crate::stubs::Slot;
 use crate::wrapper::{After, Arguments};
-use crate::{direct, life, messages};
+use crate::{direct, messages, phase};
 use copytune_core::calls::{Completion, Role};
 
 impl Session {
@@ -22,7 +22,7 @@ impl Session {
             return After::Reset;
         }
         let spans = spans(slot, arguments, message.reach);
-        match life::guarded(|| self.send_directly(slot, spans, message.sent)) {
+        match phase::guarded(|| self.send_directly(slot, spans, message.sent)) {
             Some(true) => After::Work,
             _ => After::Reset,
         }

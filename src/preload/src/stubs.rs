@@ -3,7 +3,7 @@
 
 use crate::dynamic::Name;
 use crate::wrapper::*;
-use crate::{direct, life, resolve, tls};
+use crate::{direct, phase, resolve, tls};
 use copytune_core::calls::{Binding, CALLS, Call, Completion, Data, Role};
 use core::arch::naked_asm;
 use core::ffi::CStr;
@@ -186,7 +186,7 @@ impl Slot {
     #[cold]
     fn find(&self) -> *const u8 {
         let found = resolve::next(self.name());
-        if !life::is_open() {
+        if !phase::is_mpi_open() {
             // The library may be closed, and come again elsewhere.
             return found;
         }

@@ -2,7 +2,7 @@
 
 use crate::ranges::Board;
 use crate::session::Session;
-use crate::{life, tls};
+use crate::{life, phase, tls};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
@@ -119,7 +119,7 @@ pub fn for_each(finished: bool, mut visit: impl FnMut(&Session)) {
     for session in all() {
         // SAFETY: sessions are never freed; `busy` and `owned` are atomic.
         let (busy, owned) = unsafe { (&(*session).busy, &(*session).owned) };
-        let tells = finished || life::is_threaded() || session == own;
+        let tells = finished || phase::is_threaded() || session == own;
         if !tells && owned.load(Ordering::Acquire) {
             continue;
         }

@@ -124,7 +124,7 @@ fn look() {
 #[cold]
 #[inline(never)]
 extern "C" fn act() {
-    crate::life::guarded(act_now);
+    crate::phase::guarded(act_now);
 }
 
 fn act_now() {
