@@ -23,6 +23,7 @@ mod copies;
 mod direct;
 mod dynamic;
 mod forecast;
+mod job;
 mod kernel;
 mod library;
 mod life;

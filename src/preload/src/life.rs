@@ -4,45 +4,18 @@
 //! read, no file opened, no line written.
 
 use crate::cancellation::held_back;
+use crate::job::Job;
 use crate::library::Library;
 use crate::log::{self, Level};
 use crate::phase::{self, AtOff, guarded};
-use crate::session::Session;
 use crate::stubs::{self, Slot};
 use crate::{allocation, clock, copies, direct, memory, presence, resolve, threads, ucx};
-use copytune_core::engine::{Config, Engine, Mode};
 use copytune_core::mechanism::MOST_CANDIDATES;
 use copytune_core::options::{self, Log, Options};
-use copytune_core::recording;
 use copytune_core::routines::{self, CopyFn, Features, Mask};
-use copytune_core::state::format::Module;
-use copytune_core::state::graph::Graph;
-use copytune_core::tuner::{Settings, strategy};
 use core::ffi::{CStr, c_int};
 use core::panic::AssertUnwindSafe;
-use core::sync::atomic::{AtomicU32, Ordering};
 use std::panic::catch_unwind;
-use std::sync::OnceLock;
-
-/// The process that was initialised: a forked child must not save what is its parent's.
-static PROCESS: AtomicU32 = AtomicU32::new(0);
-static JOB: OnceLock<Job> = OnceLock::new();
-
-/// What is known once MPI is initialised.
-pub struct Job {
-    /// The environment's options.
-    pub options: Options,
-    /// The MPI library.
-    pub library: Library,
-    /// The CPU's features, lowered by the mask.
-    pub features: Features,
-    /// Rank and number of ranks.
-    pub place: (u32, u32),
-    /// Ticks that one reading of the clock costs.
-    clock_cost: u64,
-    /// What earlier runs have learnt.
-    memory: memory::Memory,
-}
 
 /// After MPI_Init, MPI_Init_thread or MPI_Session_init.
 pub fn initialised(slot: &Slot) {
@@ -123,7 +96,6 @@ fn start(world: bool) -> bool {
     phase::set_threaded(granted_multiple());
     threads::prepare();
     stubs::prepare();
-    PROCESS.store(std::process::id(), Ordering::Relaxed);
     let threshold = match options.mode {
         options::Mode::DryRun => usize::MAX,
         _ => options.min_bytes.max(1),
@@ -136,17 +108,18 @@ fn start(world: bool) -> bool {
         library,
         features,
         place,
+        process: std::process::id(),
         clock_cost,
         memory,
     };
-    if JOB.set(job).is_err() {
+    let Some(job) = job.settle() else {
         return false;
-    }
-    if explores || JOB.get().is_some_and(|job| job.memory.has_choices()) {
+    };
+    if explores || job.memory.has_choices() {
         ucx::open();
     }
     copies::set_threshold(threshold);
-    if let (Some(job), true) = (JOB.get(), chooses) {
+    if chooses {
         direct::start(job.options.direct, direct_candidates(job));
     }
     // SAFETY: atexit(3) with a function that lives as long as this library, which is never unloaded (preloaded).
@@ -201,42 +174,6 @@ fn granted_multiple() -> bool {
     level >= 3
 }
 
-/// An engine for a new thread, and the library whose calls it follows.
-pub fn new_engine() -> Option<(Engine, Library)> {
-    let job = JOB.get()?;
-    let mode = match (&job.options.routine, job.options.mode) {
-        (_, options::Mode::DryRun) => Mode::Record,
-        (Some(_), _) => Mode::Forced,
-        (None, options::Mode::Tune) => Mode::Tune,
-        (None, options::Mode::Replay) => Mode::Replay,
-        (None, options::Mode::Profile) => Mode::Profile,
-    };
-    let forbidden = (0..)
-        .zip(routines::catalogue())
-        .filter(|(_, routine)| !job.options.permits(routine.name))
-        .map(|(id, _)| id)
-        .collect();
-    let config = Config {
-        mode,
-        features: job.features,
-        forbidden,
-        direct: direct::is_on(),
-        min_bytes: job.options.min_bytes as u64,
-        forcing: job.options.routine.clone(),
-        clock_cost: job.clock_cost,
-        bounded: job.options.bounded.then(clock::rate),
-        tuner: Settings {
-            seed: job.options.seed ^ u64::from(job.place.0) << 32,
-            turn: (job.place.0 & 1) as u8,
-            lasting: routines::LASTING * clock::rate(),
-            settling: routines::SETTLING * clock::rate(),
-            strategy: strategy::by_name(job.options.strategy).unwrap_or(strategy::default()),
-            ..Settings::default()
-        },
-    };
-    Some((Engine::new(config, job.memory.knowledge()), job.library))
-}
-
 /// MPI_Finalize or MPI_Session_finalize is about to run.
 pub fn finalising() {
     if phase::mpi_closes() {
@@ -250,7 +187,7 @@ pub fn finalising() {
 /// MPI_Finalize has returned. Every rank has saved before its own MPI_Finalize, which is collective in effect (MPI
 /// 4.0, 11.2.2), so rank 0 can tell of all of them.
 pub fn finalised() {
-    if let Some(job) = JOB.get()
+    if let Some(job) = Job::of_process()
         && !phase::is_live()
         && job.place.0 == 0
         && log::enabled(Level::Summary)
@@ -277,41 +214,10 @@ extern "C" fn at_exit() {
     }
 }
 
-/// A thread's number and what it has recorded.
-fn graph_of(session: &Session) -> (u32, Vec<Module>, Graph) {
-    let (modules, graph) = recording::graph(&session.engine, &session.signatures);
-    (session.number, modules, graph)
-}
-
-/// A thread's recording is to be kept in case that the process is killed.
-pub fn checkpoint(session: &Session) {
-    if let Some(job) = JOB.get()
-        && PROCESS.load(Ordering::Relaxed) == std::process::id()
-    {
-        held_back(|| job.memory.checkpoint(graph_of(session)));
-    }
-}
-
-/// The recorded flowgraph does not fit the program, and intervals are detected instead. Rank 0 says so at once; of
-/// other ranks it tells at the end.
-pub fn misfit(calls: u64, misfits: u64) {
-    if let Some(job) = JOB.get()
-        && job.memory.misfit()
-        && job.place.0 == 0
-    {
-        log::say(
-            Level::Summary,
-            format_args!(
-                "the recorded flowgraph does not fit this run ({misfits} of the first {calls} calls of rank {}): loops are detected instead; record it again with COPYTUNE_MODE=dry-run",
-                job.place.0
-            ),
-        );
-    }
-}
-
 /// Switches off and saves.
 fn end(finished: bool) {
-    if PROCESS.load(Ordering::Relaxed) != std::process::id() {
+    let job = Job::of_process();
+    if job.is_none_or(|job| job.process != std::process::id()) {
         // A forked child: another thread of its parent may have held any lock, and what is shared is the parent's.
         copies::set_threshold(usize::MAX);
         phase::set_off();
@@ -326,7 +232,7 @@ fn end(finished: bool) {
         );
         return;
     }
-    if let Some(job) = JOB.get() {
+    if let Some(job) = job {
         let saved = catch_unwind(AssertUnwindSafe(|| held_back(|| save(job, finished))));
         if saved.is_err() {
             log::error(format_args!(
@@ -339,7 +245,7 @@ fn end(finished: bool) {
 fn save(job: &Job, finished: bool) {
     if job.options.mode == options::Mode::DryRun {
         let mut threads = Vec::new();
-        threads::for_each(finished, |session| threads.push(graph_of(session)));
+        threads::for_each(finished, |session| threads.push(session.graph()));
         job.memory.save_graphs(job.place.0, finished, threads);
         return;
     }

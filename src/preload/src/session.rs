@@ -3,7 +3,7 @@
 
 use crate::clock::Ticks;
 use crate::forecast::{Forecast, Meaning};
-use crate::library::Library;
+use crate::job::Job;
 use crate::messages::{self, Datatypes, Message};
 use crate::ranges::{Active, Board, NOBODY, Owner, Ranges, Span, Spans};
 use crate::sites::{IGNORED, Place};
@@ -19,6 +19,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 /// One thread's session.
 pub struct Session {
+    /// What is known of the process.
+    pub(super) job: &'static Job,
     /// Calls, intervals, choices.
     pub engine: Engine,
     /// Reads from other processes.
@@ -66,16 +68,17 @@ pub(super) struct Present {
 
 impl Session {
     /// A session that has seen nothing.
-    pub fn new(engine: Engine, library: Library, board: &'static Board, number: u32) -> Self {
+    pub fn new(job: &'static Job, board: &'static Board, number: u32) -> Self {
         Self {
-            engine,
+            job,
+            engine: job.new_engine(),
             reader: direct::Reader::default(),
             sites: Sites::default(),
             forecast: Forecast::default(),
             signatures: Vec::new(),
             builds: Vec::new(),
             number,
-            datatypes: Datatypes::new(library),
+            datatypes: Datatypes::new(job.library),
             ranges: Ranges::new(board),
             active: Active {
                 spans: Spans::default(),

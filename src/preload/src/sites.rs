@@ -1,7 +1,6 @@
 //! New call sites: what identifies them across runs, and their nodes.
 
 use crate::cancellation::held_back;
-use crate::life;
 use crate::modules::{self, Module};
 use crate::session::Session;
 use crate::stubs::Slot;
@@ -60,7 +59,7 @@ impl Session {
                 let nodes = recorded.nodes.iter();
                 self.signatures = nodes.map(|(_, signature)| signature.clone()).collect();
             } else if self.engine.has_other_recordings() {
-                life::misfit(1, 1);
+                self.job.misfit(1, 1);
             }
         }
         if let Some(node) = self.engine.find_node(identity) {

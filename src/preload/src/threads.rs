@@ -1,8 +1,9 @@
 //! The sessions of all threads: who has which, and who may read what of another's.
 
+use crate::job::Job;
 use crate::ranges::Board;
 use crate::session::Session;
-use crate::{life, phase, tls};
+use crate::{phase, tls};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
@@ -65,7 +66,7 @@ pub fn create() -> *mut Session {
 }
 
 fn new_session() -> *mut Session {
-    let Some((engine, library)) = life::new_engine() else {
+    let Some(job) = Job::of_process() else {
         return core::ptr::null_mut();
     };
     let place = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -74,7 +75,7 @@ fn new_session() -> *mut Session {
         return core::ptr::null_mut();
     };
     let board: &'static Board = Box::leak(Box::default());
-    let session = Box::into_raw(Box::new(Session::new(engine, library, board, place as u32)));
+    let session = Box::into_raw(Box::new(Session::new(job, board, place as u32)));
     if let Some(slot) = BOARDS.get(place) {
         slot.store(core::ptr::from_ref(board).cast_mut(), Ordering::Release);
     }
