@@ -1,18 +1,14 @@
 //! process_vm_readv and process_vm_writev: the libraries' single copy by the kernel. Reads of promoted buffers are made
 //! directly (see `direct`); anything else is passed on as it is and counted, so that the report can say where a message's bytes went.
 
-use crate::direct::{self, Chooser, Kernel, Outcome, Read};
+use crate::direct::{self, Chooser, Outcome, Read};
+use crate::next::{self, Kernel};
 use crate::ranges::Owner;
 use crate::session::Session;
-use crate::{clock, copies, modules, phase, resolve, tls};
+use crate::{clock, modules, phase, tls};
 use copytune_core::engine::Node;
 use core::arch::naked_asm;
-use core::ffi::CStr;
-use core::sync::atomic::{AtomicPtr, Ordering};
 use libc::{c_ulong, iovec, pid_t, ssize_t};
-
-static NEXT_READ: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
-static NEXT_WRITE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The exported symbol; its contract is process_vm_readv(2)'s. Passes on where the call comes from besides.
 ///
@@ -53,7 +49,7 @@ unsafe extern "C" fn read_for(
     flags: c_ulong,
     caller: usize,
 ) -> ssize_t {
-    let Some(next) = next(&NEXT_READ, c"process_vm_readv") else {
+    let Some(next) = next::process_vm_readv() else {
         return refused();
     };
     if direct::is_on() && local_count == 1 && remote_count == 1 && flags == 0 {
@@ -93,7 +89,7 @@ pub unsafe extern "C" fn process_vm_writev(
     remote_count: c_ulong,
     flags: c_ulong,
 ) -> ssize_t {
-    let Some(next) = next(&NEXT_WRITE, c"process_vm_writev") else {
+    let Some(next) = next::process_vm_writev() else {
         return refused();
     };
     // SAFETY: the caller's own arguments.
@@ -126,7 +122,7 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     let before = clock::now();
     let chooser = match owner.routine {
         Some(routine) => Chooser::Site(routine),
-        None if direct::is_forced() => Chooser::Site(copies::next_memmove()),
+        None if direct::is_forced() => Chooser::Site(next::memmove()),
         None => Chooser::Process,
     };
     // SAFETY: as the caller promises; the routine is one that this CPU can run (Routine::function).
@@ -186,21 +182,6 @@ fn note(session: &mut Session, owner: Owner, notice: impl FnOnce(&mut Node)) {
     {
         notice(node);
     }
-}
-
-/// Both calls as they are without the hooks.
-pub fn calls() -> Option<(Kernel, Kernel)> {
-    next(&NEXT_READ, c"process_vm_readv").zip(next(&NEXT_WRITE, c"process_vm_writev"))
-}
-
-fn next(slot: &AtomicPtr<u8>, name: &CStr) -> Option<Kernel> {
-    let mut next = slot.load(Ordering::Acquire);
-    if next.is_null() {
-        next = resolve::search(name).cast_mut();
-        slot.store(next, Ordering::Release);
-    }
-    // SAFETY: null or the address of the C library's function of that type; Option<fn> has the null niche.
-    unsafe { core::mem::transmute::<*mut u8, Option<Kernel>>(next) }
 }
 
 /// ENOSYS, as on a kernel without the call: the libraries then copy another way.

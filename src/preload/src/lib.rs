@@ -32,6 +32,7 @@ mod memory;
 mod messages;
 mod modules;
 mod news;
+mod next;
 mod phase;
 mod presence;
 mod ranges;
@@ -48,6 +49,6 @@ mod wrapper;
 
 #[ctor::ctor(unsafe)]
 fn loaded() {
-    copies::find_next();
+    next::find_copies();
     presence::hide();
 }

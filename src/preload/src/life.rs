@@ -9,7 +9,7 @@ use crate::library::Library;
 use crate::log::{self, Level};
 use crate::phase::{self, AtOff, guarded};
 use crate::stubs::{self, Slot};
-use crate::{allocation, clock, copies, direct, memory, presence, resolve, threads, ucx};
+use crate::{allocation, clock, direct, memory, next, presence, resolve, threads, ucx};
 use copytune_core::mechanism::MOST_CANDIDATES;
 use copytune_core::options::{self, Log, Options};
 use copytune_core::routines::{self, CopyFn, Features, Mask};
@@ -30,7 +30,7 @@ pub fn initialised(slot: &Slot) {
     }
     phase::at_off(AtOff {
         stand_aside: || {
-            copies::set_threshold(usize::MAX);
+            next::set_threshold(usize::MAX);
             direct::stop();
         },
         clean_up: ucx::close,
@@ -118,7 +118,7 @@ fn start(world: bool) -> bool {
     if explores || job.memory.has_choices() {
         ucx::open();
     }
-    copies::set_threshold(threshold);
+    next::set_threshold(threshold);
     if chooses {
         direct::start(job.options.direct, direct_candidates(job));
     }
@@ -136,7 +136,7 @@ fn direct_candidates(job: &Job) -> Vec<CopyFn> {
         .take(MOST_CANDIDATES)
         .collect();
     if candidates.is_empty() {
-        candidates.push(copies::next_memmove());
+        candidates.push(next::memmove());
     }
     candidates
 }
@@ -219,7 +219,7 @@ fn end(finished: bool) {
     let job = Job::of_process();
     if job.is_none_or(|job| job.process != std::process::id()) {
         // A forked child: another thread of its parent may have held any lock, and what is shared is the parent's.
-        copies::set_threshold(usize::MAX);
+        next::set_threshold(usize::MAX);
         phase::set_off();
         return;
     }

@@ -7,9 +7,9 @@
 //! kernel checks both ends' addresses.
 
 use super::offer::{Help, Offer, Terms};
-use super::reading::Kernel;
 use super::slot::Slot;
 use super::{arena, is_on, mappings};
+use crate::next::{self, Kernel};
 use crate::{resolve, tls};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -167,7 +167,8 @@ fn take_part(offer: &Offer) {
 }
 
 fn copy(help: &Help<'_>) {
-    let Some((read, write)) = crate::kernel::calls() else {
+    let calls = next::process_vm_readv().zip(next::process_vm_writev());
+    let Some((read, write)) = calls else {
         return help.refuse();
     };
     for _ in 0..AT_A_TIME {

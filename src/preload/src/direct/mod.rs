@@ -43,7 +43,7 @@ mod window;
 
 pub use promotion::{ASKED, HEARD, has_requests, hide, hide_others, is_asked, sending};
 pub use reader::{Chooser, Outcome, Reader};
-pub use reading::{Kernel, Read};
+pub use reading::Read;
 pub use slot::Slot;
 
 use crate::log::{self, Level};

@@ -7,14 +7,11 @@ use super::slot::{Place, Slot, pages};
 use super::slots::LONGEST;
 use super::{CREDULOUS, PAGE};
 use crate::clock;
+pub use crate::next::Kernel;
 use copytune_core::routines::CopyFn;
-use core::ffi::{c_ulong, c_void};
+use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
-use libc::{iovec, pid_t, ssize_t};
-
-/// process_vm_readv(2).
-pub type Kernel =
-    unsafe extern "C" fn(pid_t, *const iovec, c_ulong, *const iovec, c_ulong, c_ulong) -> ssize_t;
+use libc::{iovec, pid_t};
 
 /// At most so many mappings of the arena make up one message.
 const PIECES: usize = 8;
