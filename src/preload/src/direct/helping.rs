@@ -6,9 +6,11 @@
 //! The sender writes its part to the receiver by process_vm_writev: the receiver's memory need not be shared, and the
 //! kernel checks both ends' addresses.
 
+use super::bindings::Others;
 use super::offer::{Help, Offer, Terms};
 use super::slot::Slot;
-use super::{arena, is_on, mappings};
+use super::switches::{be_late, is_on};
+use super::{arena, mappings};
 use crate::next::{self, Kernel};
 use crate::{resolve, tls};
 use core::ffi::c_void;
@@ -64,8 +66,14 @@ pub fn find_next() {
     }
 }
 
+/// The hooks, for [`super::bindings`].
+pub const HOOKS: Others = Others {
+    hook,
+    is_led: is_called,
+};
+
 /// What stands for a progress function.
-pub fn hook(name: &[u8]) -> Option<*const ()> {
+fn hook(name: &[u8]) -> Option<*const ()> {
     let (next, hook) = match name {
         b"opal_progress" => (&OPEN_MPI, opal_progress as *const ()),
         b"ucp_worker_progress" => (&UCX, ucp_worker_progress as *const ()),
@@ -75,7 +83,7 @@ pub fn hook(name: &[u8]) -> Option<*const ()> {
 }
 
 /// The calls of some module come here from now on.
-pub fn is_called() {
+fn is_called() {
     if let Some(arena) = arena::own() {
         arena.words().helps.store(1, Release);
     }
@@ -179,7 +187,7 @@ fn copy(help: &Help<'_>) {
         let Some(chunk) = help.claim() else {
             return;
         };
-        super::be_late();
+        be_late();
         let (start, bytes) = help.terms.range(chunk);
         let written = write_to(&help.terms, start, bytes, write);
         if !written {

@@ -3,9 +3,11 @@
 use super::PAGE;
 use super::arena::Wish;
 use super::peer::Peer;
-use super::peers;
 use super::reading::{self, Read, View};
+use super::report::explain;
 use super::sharing::Sharing;
+use super::switches::is_forced;
+use super::{candidates, peers};
 use crate::cancellation::held_back;
 use crate::clock;
 use crate::next::Kernel;
@@ -55,7 +57,7 @@ impl Known {
             reads: 0,
             peer: None,
             sharing: Sharing::default(),
-            mechanism: Mechanism::new(super::candidates().len()),
+            mechanism: Mechanism::new(candidates::all().len()),
         }
     }
 }
@@ -220,7 +222,7 @@ impl Reader {
             if known.reads == FEW {
                 match held_back(|| peers::get(read.process, kernel)) {
                     Ok(peer) => known.peer = Some(peer),
-                    Err(reason) => super::explain(reason),
+                    Err(reason) => explain(reason),
                 }
             }
             if known.peer.is_none() {
@@ -238,7 +240,7 @@ impl Reader {
         {
             return;
         }
-        let urgency = match (super::is_forced(), chooser) {
+        let urgency = match (is_forced(), chooser) {
             (true, _) => Urgency::Forced,
             (false, Chooser::Site(_)) => Urgency::Known,
             (false, Chooser::Process) if known.mechanism.is_worth_it(read.bytes) => {
@@ -305,7 +307,7 @@ fn plan(
             let plan = mechanism.plan(bytes, is_new);
             let routine = match plan.way {
                 Way::Kernel => None,
-                Way::Direct(number) => super::candidates().get(usize::from(number)).copied(),
+                Way::Direct(number) => candidates::all().get(usize::from(number)).copied(),
             };
             (plan, routine)
         }

@@ -2,6 +2,7 @@
 
 use super::mappings::Mapping;
 use super::peer::Peer;
+use super::report;
 use super::sharing::{LEAST as SHARED, Part, Sharing};
 use super::slot::{Place, Slot, pages};
 use super::slots::LONGEST;
@@ -241,7 +242,7 @@ unsafe fn copy(
             }
         }
     }
-    super::count(read.bytes, shared, false);
+    report::count(read.bytes, shared, false);
     Some(shared)
 }
 
@@ -290,7 +291,7 @@ unsafe fn copy_shown(
                 let tail = read.bytes - bytes - head;
                 // SAFETY: as the caller promises.
                 unsafe { copy_ends(peer, Some(slot), read, (head, tail), kernel)? };
-                super::count(read.bytes, 0, true);
+                report::count(read.bytes, 0, true);
                 return Some(());
             }
             Place::At(place) => view.place = place,

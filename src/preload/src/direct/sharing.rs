@@ -1,11 +1,12 @@
 //! The receiver's part of a shared copy: it offers the sender chunks of a long message, copies others itself meanwhile, and
 //! waits for those that the sender has claimed. Whether an offer pays is tried out (see `copytune_core::sharing`).
 
+use super::CREDULOUS;
 use super::handover;
 use super::mappings::Mappings;
 use super::offer::{CHUNKS, Claimed, Terms};
 use super::peer::Peer;
-use super::{CREDULOUS, is_forced};
+use super::switches::{be_late, is_forced};
 use crate::clock;
 use copytune_core::routines::CopyFn;
 use copytune_core::sharing::{Plan, Trial};
@@ -132,7 +133,7 @@ unsafe fn share(peer: &Peer, part: Part, routine: CopyFn) -> Shared {
         unsafe { routine(part.target.add(start), part.from.add(start), bytes) };
     };
     let claimed = open.work(|chunk| {
-        super::be_late();
+        be_late();
         copy(terms.range(chunk));
     });
     let settled = await_sender(&claimed, &peer.mappings);
