@@ -1,19 +1,20 @@
 //! What happens around each intercepted MPI call.
 
+use crate::arguments::Arguments;
+use crate::entry_points::Slot;
 use crate::life;
 use crate::phase;
-use crate::session::Session;
-use crate::stubs::Slot;
+use crate::session::{After, Session};
 use crate::threads;
-use crate::tls::{self, Thread};
-use crate::wrapper::{After, Arguments, Entered};
+use crate::words::{self, Thread};
+use crate::wrapper::{self, Entered};
 use copytune_core::calls::Role;
 use core::ptr::NonNull;
 
 /// Before the call of the next implementation. Needs no stack itself: whatever does is in functions that it jumps to.
 pub extern "C" fn enter(slot: &'static Slot, arguments: Arguments) -> Entered {
     // SAFETY: the calling thread's own block, which no reference is held to.
-    let thread = unsafe { &mut *tls::thread() };
+    let thread = unsafe { &mut *words::thread() };
     if thread.frame | thread.rest == 0
         && phase::is_plain()
         && let Some(session) = NonNull::new(thread.session)
@@ -159,7 +160,7 @@ fn take(thread: &mut Thread, arguments: Arguments) {
 fn begin_or_end(slot: &'static Slot, arguments: Arguments, thread: &mut Thread) -> Entered {
     let is_live = phase::is_live();
     match slot.call().role {
-        Role::Finalize => life::finalising(),
+        Role::Finalize => life::finalising(wrapper::of),
         Role::Abort if is_live => life::aborting(),
         _ => {}
     }
@@ -198,7 +199,7 @@ pub extern "C" fn leave(slot: &'static Slot, arguments: Arguments, after: After)
         return;
     }
     // SAFETY: as in `enter`.
-    let thread = unsafe { &mut *tls::thread() };
+    let thread = unsafe { &mut *words::thread() };
     thread.active = core::ptr::null_mut();
     thread.frame = 0;
     if after == After::Work {
@@ -209,7 +210,7 @@ pub extern "C" fn leave(slot: &'static Slot, arguments: Arguments, after: After)
 /// What a call has done: the operation that it began, those that it ended, the library that it started.
 fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
     match slot.call().role {
-        Role::Init => life::initialised(slot),
+        Role::Init => life::initialised(slot, wrapper::of),
         Role::Finalize => life::finalised(),
         Role::Abort => {}
         _ => {

@@ -1,11 +1,11 @@
 //! Collectives: their buffers are offered to receivers as those of sends are, and what the kernel copies inside them is
 //! theirs.
 
+use crate::arguments::Arguments;
+use crate::entry_points::Slot;
 use crate::messages;
-use crate::ranges::Span;
 use crate::session::Session;
-use crate::stubs::Slot;
-use crate::wrapper::Arguments;
+use crate::span::Span;
 use crate::{direct, phase};
 use copytune_core::calls::{Blocks, Data, Role, Source};
 

@@ -10,7 +10,7 @@ pub use crate::next::memmove as next_memmove;
 use crate::next::{self, MEMCPY, MEMCPY_CHK, MEMMOVE, MEMMOVE_CHK, THRESHOLD};
 use crate::ranges::Owner;
 use crate::session::Session;
-use crate::{clock, tls, ucx};
+use crate::{clock, ucx, words};
 use copytune_core::engine::Node;
 use copytune_core::routines::{CopyFn, copytune_builtin_copy};
 use core::arch::naked_asm;
@@ -97,7 +97,7 @@ unsafe extern "C" fn copy_inside_call(
     }
     // SAFETY: `session` belongs to this thread, which is inside an MPI call: `enter` has set it and holds no
     // reference to it any more, and this function calls nothing that could come back here.
-    let Some(session) = (unsafe { (*tls::thread()).session.as_mut() }) else {
+    let Some(session) = (unsafe { (*words::thread()).session.as_mut() }) else {
         // SAFETY: as above.
         return unsafe { next::memmove()(dst, src, n) };
     };

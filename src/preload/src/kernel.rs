@@ -5,7 +5,7 @@ use crate::direct::{self, Chooser, Outcome, Read};
 use crate::next::{self, Kernel};
 use crate::ranges::Owner;
 use crate::session::Session;
-use crate::{clock, modules, phase, tls};
+use crate::{clock, modules, phase, words};
 use copytune_core::engine::Node;
 use core::arch::naked_asm;
 use libc::{c_ulong, iovec, pid_t, ssize_t};
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn process_vm_writev(
 /// As process_vm_readv(2); `next` is that function.
 unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t> {
     // SAFETY: this thread's own words, to which no other reference is held while the next implementation runs.
-    let thread = unsafe { &mut *tls::thread() };
+    let thread = unsafe { &mut *words::thread() };
     // Calls that pass unseen leave no frame.
     if thread.frame == 0 && !modules::is_mpi_code(caller) {
         return None;
@@ -207,7 +207,7 @@ unsafe fn count(
     };
     // SAFETY: reads this thread's words; the session is this thread's (see `copy_inside_call`).
     let session = unsafe {
-        let thread = tls::thread();
+        let thread = words::thread();
         if (*thread).active.is_null() || count == 0 {
             return;
         }

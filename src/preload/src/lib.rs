@@ -15,6 +15,7 @@
 //! | library, modules, dynamic, resolve, tls, clock, log, allocation, cancellation | the ground under the rest |
 
 mod allocation;
+mod arguments;
 mod call;
 mod cancellation;
 mod clock;
@@ -22,6 +23,7 @@ mod collectives;
 mod copies;
 mod direct;
 mod dynamic;
+mod entry_points;
 mod forecast;
 mod job;
 mod kernel;
@@ -41,10 +43,12 @@ mod resolve;
 mod sends;
 mod session;
 mod sites;
+mod span;
 mod stubs;
 mod threads;
 mod tls;
 mod ucx;
+mod words;
 mod wrapper;
 
 #[ctor::ctor(unsafe)]

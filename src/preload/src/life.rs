@@ -4,11 +4,11 @@
 //! read, no file opened, no line written.
 
 use crate::cancellation::held_back;
+use crate::entry_points::{self, Slot, Wrapper};
 use crate::job::Job;
 use crate::library::Library;
 use crate::log::{self, Level};
 use crate::phase::{self, AtOff, guarded};
-use crate::stubs::{self, Slot};
 use crate::{allocation, clock, direct, memory, next, presence, resolve, threads, ucx};
 use copytune_core::mechanism::MOST_CANDIDATES;
 use copytune_core::options::{self, Log, Options};
@@ -18,7 +18,7 @@ use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 
 /// After MPI_Init, MPI_Init_thread or MPI_Session_init.
-pub fn initialised(slot: &Slot) {
+pub fn initialised(slot: &Slot, wrapper: Wrapper) {
     phase::mpi_opened();
     let session_only = slot.call().name == "MPI_Session_init";
     if !phase::is_dormant() || (!session_only && !world_exists()) {
@@ -42,13 +42,14 @@ pub fn initialised(slot: &Slot) {
     if !is_room {
         phase::out_of_memory();
     }
-    let has_started = is_room && guarded(|| held_back(|| start(!session_only))) == Some(true);
+    let has_started =
+        is_room && guarded(|| held_back(|| start(!session_only, wrapper))) == Some(true);
     if !has_started || !phase::go_on() {
         phase::stand_aside();
     }
 }
 
-fn start(world: bool) -> bool {
+fn start(world: bool, wrapper: Wrapper) -> bool {
     presence::catch_up();
     let (options, mut warnings) = Options::from_env();
     log::set_level(match options.log {
@@ -95,7 +96,7 @@ fn start(world: bool) -> bool {
     let memory = memory::Memory::load(&options, &library, place);
     phase::set_threaded(granted_multiple());
     threads::prepare();
-    stubs::prepare();
+    entry_points::prepare(wrapper);
     let threshold = match options.mode {
         options::Mode::DryRun => usize::MAX,
         _ => options.min_bytes.max(1),
@@ -175,9 +176,9 @@ fn granted_multiple() -> bool {
 }
 
 /// MPI_Finalize or MPI_Session_finalize is about to run.
-pub fn finalising() {
+pub fn finalising(wrapper: Wrapper) {
     if phase::mpi_closes() {
-        stubs::forget();
+        entry_points::forget(wrapper);
         if phase::is_live() {
             end(true);
         }

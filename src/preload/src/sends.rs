@@ -1,10 +1,11 @@
 //! Sends: receivers may read their buffers directly (see `direct`).
 
+use crate::arguments::Arguments;
+use crate::entry_points::Slot;
 use crate::forecast::Meaning;
-use crate::ranges::{Owner, Spans};
-use crate::session::{Present, Session, spans};
-use crate::stubs::Slot;
-use crate::wrapper::{After, Arguments};
+use crate::ranges::Owner;
+use crate::session::{After, Present, Session, spans};
+use crate::span::Spans;
 use crate::{direct, messages, phase};
 use copytune_core::calls::{Completion, Role};
 

@@ -1,14 +1,15 @@
 //! One thread's session: its sites, its engine, and its operations in progress. Threads share nothing but the
 //! reading of each other's buffers in use, so calls need no lock.
 
+use crate::arguments::Arguments;
 use crate::clock::Ticks;
+use crate::entry_points::{Reading, Slot};
 use crate::forecast::{Forecast, Meaning};
 use crate::job::Job;
 use crate::messages::{self, Datatypes, Message};
-use crate::ranges::{Active, Board, NOBODY, Owner, Ranges, Span, Spans};
+use crate::ranges::{Active, Board, NOBODY, Owner, Ranges};
 use crate::sites::{IGNORED, Place};
-use crate::stubs::{Reading, Slot};
-use crate::wrapper::{After, Arguments};
+use crate::span::{Span, Spans};
 use crate::{direct, phase, threads, ucx};
 use copytune_core::calls::{Completion, Role};
 use copytune_core::engine::Engine;
@@ -47,6 +48,18 @@ pub struct Session {
     pub owned: AtomicBool,
     /// With MPI_THREAD_MULTIPLE, whether the owner thread is where other threads may not look at it.
     pub busy: AtomicBool,
+}
+
+/// What remains to be done after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum After {
+    /// The outermost call: forget that it was there.
+    Reset,
+    /// A nested call, or copytune is off.
+    Nothing,
+    /// As `Reset`, and look at what it has done.
+    Work,
 }
 
 /// The node of a call.

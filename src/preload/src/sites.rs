@@ -1,9 +1,9 @@
 //! New call sites: what identifies them across runs, and their nodes.
 
 use crate::cancellation::held_back;
+use crate::entry_points::Slot;
 use crate::modules::{self, Module};
 use crate::session::Session;
-use crate::stubs::Slot;
 use copytune_core::calls::Role;
 use copytune_core::engine::NodeInfo;
 use copytune_core::flow::{MAX_NODES, NodeId};

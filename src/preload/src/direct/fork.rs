@@ -95,7 +95,7 @@ extern "C" fn before() {
 }
 
 fn begin() {
-    let own = tls::thread() as usize;
+    let own = tls::block() as usize;
     let holds = HOLDER.load(Ordering::Relaxed) != own;
     while holds && (HOLDER.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed)).is_err()
     {

@@ -9,6 +9,7 @@
 use super::bindings::Others;
 use super::offer::{Help, Offer, Terms};
 use super::slot::Slot;
+use super::slots::Answers;
 use super::switches::{be_late, is_on};
 use super::{arena, mappings};
 use crate::next::{self, Kernel};
@@ -96,8 +97,14 @@ pub fn stop() {
     }
 }
 
+/// For messages that are shown.
+pub const ANSWERS: Answers = Answers {
+    are_given: answers,
+    ask,
+};
+
 /// Whether senders of this process find out where their messages lie.
-pub fn answers() -> bool {
+fn answers() -> bool {
     arena::own().is_some_and(|arena| arena.words().helps.load(Relaxed) != 0)
         // Without a quick question the waiting sender would read a file again and again.
         && mappings::quick().is_some()
@@ -105,7 +112,7 @@ pub fn answers() -> bool {
 
 /// Has the next progress find out where the message of that slot lies.
 #[inline]
-pub fn ask(slot: &'static Slot) {
+fn ask(slot: &'static Slot) {
     QUESTION.store(core::ptr::from_ref(slot).cast_mut(), Release);
 }
 
@@ -160,7 +167,7 @@ fn act_now() {
 
 /// Copies chunks of what is offered, as long as there are any.
 fn take_part(offer: &Offer) {
-    let me = tls::thread() as usize;
+    let me = tls::block() as usize;
     match HELPER.compare_exchange(0, me, Acquire, Relaxed) {
         Ok(_) => {}
         // MPI may not be called from a signal handler (MPI 4.0, 2.9.1), so this thread is not still at it: a handler has

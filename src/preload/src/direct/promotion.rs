@@ -16,6 +16,7 @@ use super::{PAGE, attention, discard, fork, helping, limits, plain, promoted};
 use crate::cancellation::held_back;
 use crate::clock;
 use crate::log::{self, Level};
+use crate::tls;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
@@ -178,7 +179,10 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
     }
     let shown = match message.can_be_shown() {
         // SAFETY: the program sends it.
-        true => unsafe { owner.slots.show(arena, start, end - start, sends) },
+        true => unsafe {
+            let answers = (tls::block() as usize, &helping::ANSWERS);
+            owner.slots.show(arena, start, end - start, sends, answers)
+        },
         false => None,
     };
     owner.note_shown(shown.is_some());
@@ -227,7 +231,8 @@ impl Owner {
     /// Gives the message a slot, if it is to have one and has none.
     fn give_slot(&mut self, arena: &Arena, message: Message, sends: u32) -> bool {
         let bytes = message.end - message.start;
-        let given = self.slots.add(arena, message.start, bytes, sends);
+        let answers = &helping::ANSWERS;
+        let given = (self.slots).add(arena, message.start, bytes, sends, answers);
         self.unshown = 0;
         SHOWS.store(self.slots.are_used(), Relaxed);
         given
