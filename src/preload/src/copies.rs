@@ -6,7 +6,6 @@
 //! routine of their own that needs no data. The statics that the assembly reads are zero or constants, so they hold
 //! without relocation.
 
-pub use crate::next::memmove as next_memmove;
 use crate::next::{self, MEMCPY, MEMCPY_CHK, MEMMOVE, MEMMOVE_CHK, THRESHOLD};
 use crate::ranges::Owner;
 use crate::session::Session;

@@ -2,11 +2,12 @@
 //!
 //! The modules' calls are led here by `bindings`. Both may be called by allocators that hold their own locks: nothing here allocates or takes a lock.
 
-use super::arena::{self, FIRST};
-use super::mappings::{self, Mapping};
-use super::{PAGE, fork, promoted};
+use super::{fork, promoted};
 use crate::cancellation::held_back;
 use crate::resolve;
+use copytune_protocol::PAGE;
+use copytune_protocol::arena::{self, FIRST};
+use copytune_protocol::mappings::{self, Mapping};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 

@@ -3,12 +3,12 @@
 //! The child does it, not the parent: it has one thread, so nothing can change between the question what is mapped
 //! where and the answer's use.
 
-use super::arena::{self, FIRST, Words};
-use super::handover;
-use super::mappings::{self, Mapping};
 use super::{attention, discard, promoted, switches};
 use crate::cancellation::held_back;
 use crate::{clock, log, tls};
+use copytune_protocol::arena::{self, FIRST, Words};
+use copytune_protocol::handover;
+use copytune_protocol::mappings::{self, Mapping};
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;

@@ -7,13 +7,14 @@
 //! kernel checks both ends' addresses.
 
 use super::bindings::Others;
-use super::offer::{Help, Offer, Terms};
-use super::slot::Slot;
-use super::slots::Answers;
 use super::switches::{be_late, is_on};
-use super::{arena, mappings};
-use crate::next::{self, Kernel};
+use crate::next;
 use crate::{resolve, tls};
+use copytune_protocol::Kernel;
+use copytune_protocol::notice::Slot;
+use copytune_protocol::notices::Answers;
+use copytune_protocol::offer::{Help, Offer, Terms};
+use copytune_protocol::{arena, mappings};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};

@@ -1,6 +1,7 @@
 //! Which memory may be moved: private, anonymous, readable, writable, and nothing else; and no device may hold it.
 
-use super::{discard, mappings};
+use super::discard;
+use copytune_protocol::mappings;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileTypeExt;
 

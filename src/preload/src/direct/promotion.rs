@@ -1,22 +1,24 @@
 //! The sender's side: moves the buffers that peers ask for into the arena, inside a send of them, and gives back what the
 //! program no longer maps.
 
-use super::arena::{self, Arena, FIRST, Words};
 use super::bindings::Bindings;
-use super::mappings::Mappings;
 use super::plain::Ordinary;
 use super::report::explain;
 use super::room::Room;
-use super::slot::Slot;
-use super::slots::Slots;
-use super::space::Space;
 use super::switches::is_on;
-use super::wanted::{Message, Wanted};
-use super::{PAGE, attention, discard, fork, helping, limits, plain, promoted};
+use super::{attention, discard, fork, helping, plain, promoted};
 use crate::cancellation::held_back;
 use crate::clock;
 use crate::log::{self, Level};
+use crate::next;
 use crate::tls;
+use copytune_protocol::allocator::Space;
+use copytune_protocol::arena::{self, Arena, FIRST, Words};
+use copytune_protocol::mappings::Mappings;
+use copytune_protocol::notice::Slot;
+use copytune_protocol::notices::Slots;
+use copytune_protocol::requests::{Message, Wanted};
+use copytune_protocol::{PAGE, limits};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
@@ -180,8 +182,8 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
     let shown = match message.can_be_shown() {
         // SAFETY: the program sends it.
         true => unsafe {
-            let answers = (tls::block() as usize, &helping::ANSWERS);
-            owner.slots.show(arena, start, end - start, sends, answers)
+            let own = (tls::block() as usize, next::memmove(), &helping::ANSWERS);
+            owner.slots.show(arena, start, end - start, sends, own)
         },
         false => None,
     };

@@ -1,8 +1,5 @@
 //! The receiver's side: which reads recur, which of them are made directly (see `reading`), and by which routine.
 
-use super::PAGE;
-use super::arena::Wish;
-use super::peer::Peer;
 use super::reading::{self, Read, View};
 use super::report::explain;
 use super::sharing::Sharing;
@@ -10,10 +7,13 @@ use super::switches::is_forced;
 use super::{candidates, peers};
 use crate::cancellation::held_back;
 use crate::clock;
-use crate::next::Kernel;
 use copytune_core::mechanism::{Mechanism, Plan, Way};
 use copytune_core::repayment::{Account, Buffer, CREDIT, KernelCopy, SHARE, Urgency};
 use copytune_core::routines::CopyFn;
+use copytune_protocol::Kernel;
+use copytune_protocol::PAGE;
+use copytune_protocol::arena::Wish;
+use copytune_protocol::peer::Peer;
 use core::sync::atomic::Ordering::Acquire;
 use libc::pid_t;
 use std::sync::Arc;

@@ -1,18 +1,25 @@
 //! Reading one message directly: finding out where it lies now, and copying it from there.
 
-use super::mappings::Mapping;
-use super::peer::Peer;
 use super::report;
 use super::sharing::{LEAST as SHARED, Part, Sharing};
-use super::slot::{Place, Slot, pages};
-use super::slots::LONGEST;
-use super::{CREDULOUS, PAGE};
 use crate::clock;
-pub use crate::next::Kernel;
+use crate::next::{self};
 use copytune_core::routines::CopyFn;
+use copytune_protocol::mappings::Mapping;
+use copytune_protocol::notice::{Place, Slot, pages};
+use copytune_protocol::notices::LONGEST;
+use copytune_protocol::peer::Peer;
+use copytune_protocol::{CREDULOUS, PAGE};
+use copytune_protocol::{Clock, Kernel};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
 use libc::{iovec, pid_t};
+
+/// By which a reader waits for a sender's answer.
+const CLOCK: Clock = Clock {
+    now: clock::now,
+    rate: clock::rate,
+};
 
 /// At most so many mappings of the arena make up one message.
 const PIECES: usize = 8;
@@ -281,7 +288,10 @@ unsafe fn copy_shown(
         }
         let told = match CREDULOUS.load(Relaxed) && view.place != 0 {
             true => Place::At(view.place),
-            false => slot.place(number, view.late < PATIENT, lives),
+            false => {
+                let patience = (view.late < PATIENT).then_some(&CLOCK);
+                slot.place(number, patience, lives)
+            }
         };
         match told {
             Place::At(place) if place == view.place => {
@@ -319,7 +329,12 @@ unsafe fn copy_ends(
 ) -> Option<()> {
     let are_shown = |slot: &Slot| {
         // SAFETY: a slot of the peer's arena; the target has room for the message, as the caller promises.
-        unsafe { slot.read(read.target, read.source, read.bytes, &peer.words().lives) }
+        unsafe {
+            {
+                let lives = &peer.words().lives;
+                slot.read(read.target, read.source, read.bytes, lives, next::memmove())
+            }
+        }
     };
     if head + tail == 0 || slot.is_some_and(are_shown) {
         return Some(());

@@ -1,15 +1,15 @@
 //! The receiver's part of a shared copy: it offers the sender chunks of a long message, copies others itself meanwhile, and
 //! waits for those that the sender has claimed. Whether an offer pays is tried out (see `copytune_core::sharing`).
 
-use super::CREDULOUS;
-use super::handover;
-use super::mappings::Mappings;
-use super::offer::{CHUNKS, Claimed, Terms};
-use super::peer::Peer;
 use super::switches::{be_late, is_forced};
 use crate::clock;
 use copytune_core::routines::CopyFn;
 use copytune_core::sharing::{Plan, Trial};
+use copytune_protocol::CREDULOUS;
+use copytune_protocol::handover;
+use copytune_protocol::mappings::Mappings;
+use copytune_protocol::offer::{CHUNKS, Claimed, Terms};
+use copytune_protocol::peer::Peer;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Shorter messages gain nothing: 128 KiB took 6.8 µs in chunks of 32 KiB, and 6.3 to 6.6 without the sender (as measured

@@ -1,9 +1,9 @@
-//! The owner's side of slots (see `slot`): which message has which.
+//! The owner's side of slots (see `notice`): which message has which.
 
-use super::PAGE;
-use super::alive::Holders;
-use super::arena::{Arena, FIRST};
-use super::slot::{STRIDE, Slot, ends, pages};
+use crate::arena::{Arena, FIRST};
+use crate::liveness::Holders;
+use crate::notice::{STRIDE, Slot, ends, pages};
+use crate::{Copy, PAGE};
 use core::sync::atomic::Ordering;
 
 /// Longer messages have none: the kernel is asked, and copies their ends, in 1 µs of 30 and more.
@@ -159,14 +159,14 @@ impl Slots {
     /// that ends. The calling thread's words are at `thread`.
     ///
     /// # Safety
-    /// The message is readable.
+    /// The message is readable; `copy` is memcpy(3).
     pub unsafe fn show(
         &mut self,
         arena: &'static Arena,
         start: usize,
         bytes: usize,
         sends: u32,
-        (thread, answers): (usize, &Answers),
+        (thread, copy, answers): (usize, Copy, &Answers),
     ) -> Option<&'static Slot> {
         let number = self.find(start, bytes)?;
         let slot = arena.slot(number)?;
@@ -177,7 +177,7 @@ impl Slots {
             false => None,
         };
         // SAFETY: as the caller promises; a message that has a slot has a whole page.
-        unsafe { slot.show(start, bytes, self.shown, life) };
+        unsafe { slot.show(start, bytes, self.shown, life, copy) };
         if life.is_some() {
             (answers.ask)(slot);
         }
