@@ -2,13 +2,10 @@
 
 mod slots;
 
-use slots::alive::{self, Holders, LIVES};
+use copytune_protocol::liveness::{self, Holders, LIVES};
 use slots::{Talk, fork, kill, lives, nap, none, shared, until, wait};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Mutex, mpsc};
-
-// Where the modules under test look for them.
-use slots::{clock, copies};
 
 #[test]
 fn a_life_ends_with_its_thread() {
@@ -19,20 +16,20 @@ fn a_life_ends_with_its_thread() {
         let life = holders.lock().unwrap().of(8, lives, |n| ended.push(n));
         (life, ended)
     };
-    assert!((0..=LIVES as u64).all(|number| !alive::holds(lives, number)));
+    assert!((0..=LIVES as u64).all(|number| !liveness::holds(lives, number)));
     for round in 0..3 {
         let before = if round == 0 { vec![] } else { vec![0] };
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 assert_eq!(take(), (Some(0), before));
-                assert!(alive::holds(lives, 0));
+                assert!(liveness::holds(lives, 0));
                 assert_eq!(take(), (Some(0), vec![]), "it keeps the one that it has");
             });
             thread.join().unwrap();
         });
-        assert!(!alive::holds(lives, 0));
+        assert!(!liveness::holds(lives, 0));
     }
-    assert!(!alive::holds(lives, u64::MAX));
+    assert!(!liveness::holds(lives, u64::MAX));
 }
 
 #[test]
@@ -64,17 +61,17 @@ fn there_are_so_many_lives() {
         let (stop, thread) = running[5].take().unwrap();
         drop(stop);
         thread.join().unwrap();
-        assert!((0..LIVES).all(|number| alive::holds(lives, number as u64) == (number != 5)));
+        assert!((0..LIVES).all(|number| liveness::holds(lives, number as u64) == (number != 5)));
         assert_eq!(take(&mut ended), Some(5));
         assert_eq!(ended, [5]);
-        assert!(alive::holds(lives, 5));
+        assert!(liveness::holds(lives, 5));
         // A scope does not wait for the threads' very end.
         for (stop, thread) in running.into_iter().flatten() {
             drop(stop);
             thread.join().unwrap();
         }
     });
-    assert!((0..LIVES).all(|number| alive::holds(lives, number as u64) == (number == 5)));
+    assert!((0..LIVES).all(|number| liveness::holds(lives, number as u64) == (number == 5)));
 }
 
 #[test]
@@ -105,20 +102,20 @@ fn a_life_ends_with_its_process() {
         });
         until(|| talk.taken.load(SeqCst) != 0);
         assert_eq!(talk.taken.load(SeqCst), 1, "after {end:?}");
-        assert!(alive::holds(lives, 0));
+        assert!(liveness::holds(lives, 0));
         if end == End::Killed {
             kill(child);
         }
         talk.go.store(1, SeqCst);
         if end == End::Exec {
-            until(|| !alive::holds(lives, 0));
+            until(|| !liveness::holds(lives, 0));
             // SAFETY: waitpid(2) of a child of this process, without a place for its status.
             let ended = unsafe { libc::waitpid(child, core::ptr::null_mut(), libc::WNOHANG) };
             assert_eq!(ended, 0, "the process goes on");
             kill(child);
         }
         wait(child);
-        assert!(!alive::holds(lives, 0), "{end:?}");
+        assert!(!liveness::holds(lives, 0), "{end:?}");
     }
 }
 
@@ -131,7 +128,7 @@ fn a_life_is_not_inherited() {
         let thread = scope.spawn(|| {
             assert_eq!(holders.of(1, lives, none), Some(0));
             wait(fork(|| ()));
-            assert!(alive::holds(lives, 0));
+            assert!(liveness::holds(lives, 0));
             // Without what the C library does for a child.
             // SAFETY: fork(2); the child only ends.
             match unsafe { libc::syscall(libc::SYS_fork) } as libc::pid_t {
@@ -139,7 +136,7 @@ fn a_life_is_not_inherited() {
                 0 => unsafe { libc::_exit(0) },
                 child => wait(child),
             }
-            assert!(alive::holds(lives, 0));
+            assert!(liveness::holds(lives, 0));
             let child = fork(|| {
                 talk.taken.store(1, SeqCst);
                 loop {
@@ -151,7 +148,7 @@ fn a_life_is_not_inherited() {
         });
         thread.join().unwrap()
     });
-    assert!(!alive::holds(lives, 0));
+    assert!(!liveness::holds(lives, 0));
     kill(child);
     wait(child);
     let mut ended = Vec::new();

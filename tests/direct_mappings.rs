@@ -2,12 +2,10 @@
 
 mod slots;
 
-use slots::mappings::{Mapping, Mappings, without_query};
-use slots::{BOTH, PAGE, map};
+use copytune_protocol::PAGE;
+use copytune_protocol::mappings::{Mapping, Mappings, without_query};
+use slots::{BOTH, map};
 use std::os::fd::AsRawFd;
-
-// Where the modules under test look for them.
-use slots::{clock, copies};
 
 /// A line end takes four bytes in a line.
 #[test]

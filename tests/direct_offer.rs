@@ -1,11 +1,7 @@
 //! The words by which two processes share a copy, with threads in the place of the processes: every chunk is copied once,
 //! by one side, and who comes late changes nothing.
 
-#[path = "../src/preload/src/direct/offer.rs"]
-#[allow(dead_code)]
-mod offer;
-
-use offer::{CHUNKS, Offer, Terms};
+use copytune_protocol::offer::{CHUNKS, Offer, Terms};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
 

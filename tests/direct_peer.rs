@@ -1,48 +1,15 @@
 //! Whose arena it is: the process that the kernel's copy reaches by an id, and no other one, whatever has become of the one
 //! that had the id before.
 
-// The modules under test, among what they find beside them.
-#[allow(dead_code)]
-#[path = "../src/preload/src/direct/arena.rs"]
-mod arena;
 #[path = "slots/mod.rs"]
 mod beside;
-#[allow(dead_code)]
-#[path = "../src/preload/src/direct/handover.rs"]
-mod handover;
-#[allow(dead_code)]
-#[path = "../src/preload/src/direct/offer.rs"]
-mod offer;
-#[allow(dead_code)]
-#[path = "../src/preload/src/direct/peer.rs"]
-mod peer;
-#[allow(dead_code)]
-#[path = "../src/preload/src/direct/window.rs"]
-mod window;
 
-mod reading {
-    use libc::{c_ulong, iovec, pid_t};
-
-    pub type Kernel =
-        unsafe extern "C" fn(pid_t, *const iovec, c_ulong, *const iovec, c_ulong, c_ulong) -> isize;
-}
-
-mod slots {
-    pub const MOST: usize = 1;
-
-    pub fn offset(_: usize) -> usize {
-        4096
-    }
-}
-
-use arena::{FIRST, has_cookie};
-use beside::{
-    BOTH, PAGE, Talk, alive, clock, copies, fork, kill, limits, map, mappings, nap, shared,
-};
-use beside::{slot, until, wait};
+use beside::{BOTH, Talk, fork, kill, map, nap, shared, until, wait};
+use copytune_protocol::arena::{self, FIRST, has_cookie};
+use copytune_protocol::peer::Peer;
+use copytune_protocol::{PAGE, handover, mappings};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use libc::{pid_t, process_vm_readv};
-use peer::Peer;
 use std::os::fd::AsRawFd;
 
 /// Where each of these processes has the first promoted page, and the parent nothing: see `Sender::new`.

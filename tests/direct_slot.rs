@@ -3,14 +3,13 @@
 
 mod slots;
 
-use slots::alive::Holders;
-use slots::slot::Place;
-use slots::{BYTES, HEAD, PAGE, Sender, Talk, WHOLE, fork, kill, nap, shared, until, wait};
+use copytune_protocol::PAGE;
+use copytune_protocol::liveness::Holders;
+use copytune_protocol::notice::Place;
+use slots::copies::{COPY, MEANWHILE};
+use slots::{BYTES, CLOCK, HEAD, Sender, Talk, WHOLE, fork, kill, nap, shared, until, wait};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
-
-// Where the modules under test look for them.
-use slots::{clock, copies};
 
 #[test]
 fn a_number_is_of_what_is_shown_and_promised() {
@@ -49,11 +48,14 @@ fn a_place_is_told() {
         sender.lay(offset);
         sender.show(number, life);
         assert_eq!(sender.place(number), Place::Late);
-        assert_eq!(sender.slot.place(number, true, sender.lives), Place::Late);
+        assert_eq!(
+            sender.slot.place(number, Some(&CLOCK), sender.lives),
+            Place::Late
+        );
         sender.answer();
         assert_eq!(sender.place(number), Place::At(offset));
         assert_eq!(
-            sender.slot.place(number, true, sender.lives),
+            sender.slot.place(number, Some(&CLOCK), sender.lives),
             Place::At(offset)
         );
         sender.slot.hide();
@@ -134,7 +136,7 @@ fn an_answer_is_waited_for() {
                 std::hint::spin_loop();
                 continue;
             }
-            match sender.slot.place(number, true, sender.lives) {
+            match sender.slot.place(number, Some(&CLOCK), sender.lives) {
                 Place::At(place) => {
                     assert_eq!(place, offset);
                     told.store(1, SeqCst);
@@ -241,7 +243,7 @@ fn who_has_ended_is_not_believed() {
     let read = unsafe {
         sender
             .slot
-            .read(target.as_mut_ptr(), sender.start, BYTES, sender.lives)
+            .read(target.as_mut_ptr(), sender.start, BYTES, sender.lives, COPY)
     };
     assert!(!read, "nor are the ends believed");
 }
@@ -256,7 +258,7 @@ fn ends_are_read_whole_or_not_at_all() {
         let is_shown = unsafe {
             sender
                 .slot
-                .read(target.as_mut_ptr(), start, bytes, sender.lives)
+                .read(target.as_mut_ptr(), start, bytes, sender.lives, COPY)
         };
         let ends = [0, HEAD - 1, HEAD + WHOLE, BYTES - 1]
             .map(|place| target[place].wrapping_sub(place as u8));
@@ -295,13 +297,13 @@ fn ends_that_change_meanwhile_are_not_believed() {
         sender.fill(3);
         sender.show(1, None);
         // (To show a message copies, too, when it is another one: these are the same bytes.)
-        copies::MEANWHILE.set(Some(Box::new(move || meanwhile(sender))));
+        MEANWHILE.set(Some(Box::new(move || meanwhile(sender))));
         let mut target = vec![0u8; BYTES];
         // SAFETY: a slot of the sender's, room for the message.
         let is_shown = unsafe {
             sender
                 .slot
-                .read(target.as_mut_ptr(), sender.start, BYTES, sender.lives)
+                .read(target.as_mut_ptr(), sender.start, BYTES, sender.lives, COPY)
         };
         assert_eq!(is_shown, is_believed);
     }

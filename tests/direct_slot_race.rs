@@ -3,16 +3,15 @@
 
 mod slots;
 
+use copytune_protocol::PAGE;
+use copytune_protocol::notice::Place;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
-use slots::slot::Place;
-use slots::{BYTES, HEAD, PAGE, Sender, WHOLE};
+use slots::copies::COPY;
+use slots::{BYTES, CLOCK, HEAD, Sender, WHOLE};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize};
 use std::time::{Duration, Instant};
-
-// Where the modules under test look for them.
-use slots::{clock, copies};
 
 /// What a sender that shows one message after the other has made of them.
 struct Race {
@@ -81,7 +80,10 @@ impl Race {
             let Some(number) = self.sender.number() else {
                 continue;
             };
-            let place = self.sender.slot.place(number, true, self.sender.lives);
+            let place = self
+                .sender
+                .slot
+                .place(number, Some(&CLOCK), self.sender.lives);
             let expected = self.places[number as usize].load(Relaxed);
             if let Place::At(place) = place {
                 self.told.fetch_add(1, Relaxed);
@@ -94,7 +96,7 @@ impl Race {
                 let target = target.as_mut_ptr();
                 self.sender
                     .slot
-                    .read(target, self.sender.start, BYTES, self.sender.lives)
+                    .read(target, self.sender.start, BYTES, self.sender.lives, COPY)
             };
             let first = target[0];
             let is_whole = [HEAD - 1, HEAD + WHOLE, BYTES - 1]

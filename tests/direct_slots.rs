@@ -3,81 +3,19 @@
 
 mod slots;
 
-#[path = "../src/preload/src/direct/slots.rs"]
-mod owner;
-
-use arena::Arena;
-use owner::{MOST, Slots, offset};
-use slot::Slot;
-use slots::{BOTH, PAGE, alive, map, slot};
-use std::sync::atomic::AtomicU64;
+use copytune_protocol::arena::Arena;
+use copytune_protocol::notice::Slot;
+use copytune_protocol::notices::{Answers, MOST, Slots};
+use copytune_protocol::{PAGE, arena};
+use slots::copies::COPY;
+use slots::{BOTH, map};
 use std::sync::atomic::Ordering::SeqCst;
 
-// Where the modules under test look for them.
-use slots::{clock, copies};
-
-/// What the module under test finds beside it.
-mod arena {
-    use super::*;
-
-    pub const FIRST: u64 = 2 << 20;
-
-    #[derive(Default)]
-    pub struct Words {
-        pub slots: AtomicU64,
-        pub lives: Vec<alive::Life>,
-    }
-
-    /// The part of the file that slots lie in.
-    pub struct Arena {
-        start: usize,
-        words: Words,
-    }
-
-    impl Arena {
-        pub fn new() -> &'static Self {
-            // SAFETY: memfd_create(2) with a terminated name, ftruncate(2) of what it has made, a new mapping of it.
-            let start = unsafe {
-                let descriptor = libc::memfd_create(c"slots".as_ptr(), libc::MFD_CLOEXEC);
-                assert_eq!(libc::ftruncate(descriptor, FIRST as i64), 0);
-                map(0, FIRST as usize, BOTH, libc::MAP_SHARED, (descriptor, 0))
-            };
-            Box::leak(Box::new(Self {
-                start,
-                words: Words::default(),
-            }))
-        }
-
-        pub fn words(&self) -> &Words {
-            &self.words
-        }
-
-        pub fn slot(&self, number: usize) -> Option<&'static Slot> {
-            let place = (self.start + offset(number)) as *const Slot;
-            // SAFETY: inside the mapping, which stays; any content is valid.
-            (number < MOST).then(|| unsafe { &*place })
-        }
-
-        pub fn reserve(&self, offset: usize, bytes: usize) -> bool {
-            offset + bytes <= FIRST as usize
-        }
-    }
-}
-
 /// The library's progress functions do not come by.
-mod helping {
-    pub fn answers() -> bool {
-        false
-    }
-
-    pub fn ask(_: &'static super::Slot) {}
-}
-
-mod tls {
-    pub fn thread() -> *const u8 {
-        core::ptr::null()
-    }
-}
+const ANSWERS: Answers = Answers {
+    are_given: || false,
+    ask: |_| (),
+};
 
 /// Bytes of a message, which begins 16 bytes after a page's start.
 const BYTES: usize = 3 * PAGE;
@@ -99,7 +37,7 @@ impl Owner {
         // SAFETY: new memory.
         let start = unsafe { map(0, 2 * MOST * 4 * PAGE, BOTH, flags, (-1, 0)) };
         let mut owner = Self {
-            arena: Arena::new(),
+            arena: Box::leak(Box::new(arena::new().expect("an arena").0)),
             slots: Slots::new(),
             start,
             sends,
@@ -118,7 +56,8 @@ impl Owner {
 
     fn add(&mut self, number: usize) -> bool {
         let start = self.message(number);
-        self.slots.add(self.arena, start, BYTES, self.sends)
+        self.slots
+            .add(self.arena, start, BYTES, self.sends, &ANSWERS)
     }
 
     /// Whether some slot is that message's.
@@ -132,7 +71,10 @@ impl Owner {
         self.sends = self.sends.wrapping_add(1);
         let start = self.message(number);
         // SAFETY: mapped memory.
-        unsafe { self.slots.show(self.arena, start, BYTES, self.sends) }
+        unsafe {
+            self.slots
+                .show(self.arena, start, BYTES, self.sends, (0, COPY, &ANSWERS))
+        }
     }
 
     fn send(&mut self, number: usize) -> bool {
@@ -233,7 +175,7 @@ fn nothing_is_taken_for_another_message() {
     assert!(std::ptr::eq(shown, slot));
     let mut target = vec![0x5a; BYTES];
     // SAFETY: a slot of its own, room for the message.
-    let mut read = |start| unsafe { slot.read(target.as_mut_ptr(), start, BYTES, &[]) };
+    let mut read = |start| unsafe { slot.read(target.as_mut_ptr(), start, BYTES, &[], COPY) };
     assert!(!read(before) && read(owner.message(MOST)));
     assert_eq!(target[0], 0);
 }

@@ -1,16 +1,8 @@
 //! Where promoted pages lie in the arena.
 
-#[path = "../src/preload/src/direct/space.rs"]
-mod space;
-
-/// What the module finds beside it.
-mod arena {
-    pub const FIRST: u64 = 2 << 20;
-}
-
-use arena::FIRST;
+use copytune_protocol::allocator::Space;
+use copytune_protocol::arena::FIRST;
 use proptest::prelude::*;
-use space::Space;
 
 const PAGE: u64 = 4096;
 const HEAP: usize = 0x5555_5575_c000;

@@ -1,41 +1,11 @@
 //! What peers ask a sender for, and which of its sends meets that.
 
-// The modules under test, among what they find beside them.
-#[allow(dead_code)]
-#[path = "../src/preload/src/direct/arena.rs"]
-mod arena;
 #[path = "slots/mod.rs"]
 mod beside;
-#[allow(dead_code)]
-#[path = "../src/preload/src/direct/handover.rs"]
-mod handover;
-#[allow(dead_code)]
-#[path = "../src/preload/src/direct/offer.rs"]
-mod offer;
-#[path = "../src/preload/src/direct/wanted.rs"]
-mod wanted;
-#[allow(dead_code)]
-#[path = "../src/preload/src/direct/window.rs"]
-mod window;
 
-mod reading {
-    use libc::{c_ulong, iovec, pid_t};
-
-    pub type Kernel =
-        unsafe extern "C" fn(pid_t, *const iovec, c_ulong, *const iovec, c_ulong, c_ulong) -> isize;
-}
-
-mod slots {
-    pub const MOST: usize = 1;
-
-    pub fn offset(_: usize) -> usize {
-        0
-    }
-}
-
-use arena::{Wish, Words};
-use beside::{PAGE, alive, clock, copies, limits, mappings, shared, slot};
-use wanted::{Message, Met, Wanted};
+use beside::shared;
+use copytune_protocol::arena::{Wish, Words};
+use copytune_protocol::requests::{Message, Met, Wanted};
 
 const START: usize = 0x10_0000;
 const BYTES: usize = 0x8000;

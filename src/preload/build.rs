@@ -48,7 +48,7 @@ fn main() {
                  \"mov r10, qword ptr [rip + copytune_tls@GOTTPOFF]\", \
                  \"sub qword ptr fs:[r10 + {{rest}}], 1\", \"jb {{wrapper}}\", {look} \
                  \"jmp qword ptr [rip + {{resting}} + {count} * 8]\", {wake} \
-                 slots = sym SLOTS, size = const size_of::<Slot>(), rest = const tls::REST, \
+                 slots = sym SLOTS, size = const size_of::<Slot>(), rest = const words::REST, \
                  resting = sym RESTING, wrapper = sym wrap_{stacked}, {operands}) }}"
             )
             .unwrap();
@@ -64,17 +64,19 @@ fn main() {
         "pub static SLOTS: [Slot; {count}] = [\n{slots}];\n\
          pub static RESTING: [AtomicPtr<u8>; {count}] = [const {{ AtomicPtr::new(core::ptr::null_mut()) }}; {count}];\n\
          /// Words on the stack of each slot's call.\n\
-         pub static STACKED: [u8; {count}] = [{stacked_words}];\n\
+         pub(super) static STACKED: [u8; {count}] = [{stacked_words}];\n\
          /// All names, each ended by a zero.\n\
-         pub static NAMES: &str = \"{}\";\n\
+         pub(super) static NAMES: &str = \"{}\";\n\
          /// Those that not every MPI library has: their places among the names, and their hashes.\n\
-         pub static RECENT: [(u32, u32); {count_of_recent}] = [\n{recent}];\n{code}",
+         pub(super) static RECENT: [(u32, u32); {count_of_recent}] = [\n{recent}];\n",
         names.escape_default()
     );
-    std::fs::write(format!("{out}/stubs.rs"), text).expect("OUT_DIR can be written");
+    for (file, text) in [("entry_points.rs", text), ("stubs.rs", code)] {
+        std::fs::write(format!("{out}/{file}"), text).expect("OUT_DIR can be written");
+    }
     assert!(
         greatest <= 13,
-        "src/preload/src/wrapper.rs has wrappers for at most 13 arguments"
+        "src/preload/src/hooks/wrapper.rs has wrappers for at most 13 arguments"
     );
 }
 

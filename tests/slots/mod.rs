@@ -1,48 +1,31 @@
-//! What the tests of slots and lives share: these modules of the preload library, what they take from it, and a sender whose
-//! messages they show.
+//! What the tests of slots and lives share: a clock and copies for them, and a sender whose messages they show.
 
 // Every test file compiles this module for itself and uses its own part of it.
 #![allow(dead_code)]
 
-#[path = "../../src/preload/src/direct/alive.rs"]
-pub mod alive;
-#[path = "../../src/preload/src/direct/limits.rs"]
-pub mod limits;
-#[path = "../../src/preload/src/direct/mappings.rs"]
-pub mod mappings;
-#[path = "../../src/preload/src/direct/slot.rs"]
-pub mod slot;
-
-use alive::{Holders, LIVES, Life};
+use copies::COPY;
+use copytune_protocol::liveness::{Holders, LIVES, Life};
+use copytune_protocol::mappings::{File, Mappings};
+use copytune_protocol::notice::{Place, STRIDE, Slot, pages};
+use copytune_protocol::{Clock, Copy, PAGE};
 use core::ffi::c_void;
 use core::ops::Range;
-use mappings::{File, Mappings};
-use slot::{Place, STRIDE, Slot, pages};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use std::time::{Duration, Instant};
 
-/// What these modules find beside them.
-pub const PAGE: usize = 4096;
-pub static CREDULOUS: AtomicBool = AtomicBool::new(false);
-
-/// Their library's clock.
-pub mod clock {
-    use std::time::Instant;
-
-    pub fn now() -> u64 {
+/// The clock that readers wait by.
+pub const CLOCK: Clock = Clock {
+    now: || {
         static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
         START.get_or_init(Instant::now).elapsed().as_nanos() as u64
-    }
+    },
+    rate: || 1e9,
+};
 
-    pub fn rate() -> f64 {
-        1e9
-    }
-}
-
-/// Its copies.
+/// Copies that something can happen during.
 pub mod copies {
-    use copytune_core::routines::CopyFn;
+    use super::Copy;
     use std::cell::RefCell;
 
     thread_local! {
@@ -50,7 +33,7 @@ pub mod copies {
         pub static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
     }
 
-    pub fn next_memmove() -> CopyFn {
+    pub const COPY: Copy = {
         unsafe extern "C" fn memmove(target: *mut u8, source: *const u8, bytes: usize) -> *mut u8 {
             if let Some(happen) = MEANWHILE.take() {
                 happen();
@@ -59,7 +42,7 @@ pub mod copies {
             unsafe { libc::memmove(target.cast(), source.cast(), bytes).cast() }
         }
         memmove
-    }
+    };
 }
 
 pub const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
@@ -242,7 +225,7 @@ impl Sender {
 
     pub fn show(&self, number: u64, life: Option<usize>) {
         // SAFETY: a slot of its own, a message that stays mapped.
-        unsafe { self.slot.show(self.start, BYTES, number, life) };
+        unsafe { self.slot.show(self.start, BYTES, number, life, COPY) };
     }
 
     pub fn answer(&self) {
@@ -254,7 +237,7 @@ impl Sender {
     }
 
     pub fn place(&self, number: u64) -> Place {
-        self.slot.place(number, false, self.lives)
+        self.slot.place(number, None, self.lives)
     }
 
     pub fn life(&self) -> Option<usize> {

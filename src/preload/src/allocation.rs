@@ -2,7 +2,7 @@
 //! end for it. So a reserve, which is mapped beforehand and costs no memory until then, serves what is asked for after the C library
 //! has failed once, until the hooks that are running have returned: copytune is off from that moment.
 
-use crate::life;
+use crate::phase;
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{
@@ -163,7 +163,7 @@ fn exhausted() {
             // SAFETY: a mapping that nobody uses.
             unsafe { libc::munmap(ballast.cast(), USUAL) };
         }
-        life::out_of_memory();
+        phase::out_of_memory();
     }
 }
 

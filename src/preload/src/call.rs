@@ -1,20 +1,22 @@
 //! What happens around each intercepted MPI call.
 
+use crate::arguments::Arguments;
+use crate::entry_points::Slot;
 use crate::life;
-use crate::session::Session;
-use crate::stubs::Slot;
+use crate::phase;
+use crate::session::{After, Session};
 use crate::threads;
-use crate::tls::{self, Thread};
-use crate::wrapper::{After, Arguments, Entered};
+use crate::words::{self, Thread};
+use crate::wrapper::{self, Entered};
 use copytune_core::mpi::calls::Role;
 use core::ptr::NonNull;
 
 /// Before the call of the next implementation. Needs no stack itself: whatever does is in functions that it jumps to.
 pub extern "C" fn enter(slot: &'static Slot, arguments: Arguments) -> Entered {
     // SAFETY: the calling thread's own block, which no reference is held to.
-    let thread = unsafe { &mut *tls::thread() };
+    let thread = unsafe { &mut *words::thread() };
     if thread.frame | thread.rest == 0
-        && life::is_plain()
+        && phase::is_plain()
         && let Some(session) = NonNull::new(thread.session)
     {
         take(thread, arguments);
@@ -60,10 +62,10 @@ extern "C" fn enter_followed(
     // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
     let session = unsafe { session.as_mut() };
     let mut after = After::Reset;
-    if let Some((active, and_then)) = life::guarded(|| session.enter(slot, arguments)) {
+    if let Some((active, and_then)) = phase::guarded(|| session.enter(slot, arguments)) {
         (thread.active, after) = (active, and_then);
         if session.engine.rest_is_due() {
-            thread.rest = life::guarded(|| session.rest(after)).unwrap_or(0);
+            thread.rest = phase::guarded(|| session.rest(after)).unwrap_or(0);
         }
     }
     Entered {
@@ -80,7 +82,7 @@ extern "C" fn enter_fully(
     thread: &mut Thread,
 ) -> Entered {
     if thread.frame == 0
-        && life::is_on()
+        && phase::is_on()
         && let Some(session) = NonNull::new(thread.session)
     {
         take(thread, arguments);
@@ -102,7 +104,7 @@ fn enter_outermost(
     }
     // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
     let session = unsafe { session.as_mut() };
-    let after = life::guarded(|| session.pass_resting(slot, arguments)).unwrap_or(After::Reset);
+    let after = phase::guarded(|| session.pass_resting(slot, arguments)).unwrap_or(After::Reset);
     if session.shown.is_some() {
         // Should it be left by longjmp, the thread's next call must be seen, whatever it is, to hide the message.
         session.interrupted = core::mem::take(&mut thread.rest);
@@ -130,7 +132,7 @@ extern "C" fn enter_unusually(
         }
     }
     if !is_nested {
-        if !life::is_on() || slot.is_life_cycle {
+        if !phase::is_on() || slot.is_life_cycle {
             return begin_or_end(slot, arguments, thread);
         }
         take(thread, arguments);
@@ -156,9 +158,9 @@ fn take(thread: &mut Thread, arguments: Arguments) {
 /// kind that is not known, or switched off.
 #[cold]
 fn begin_or_end(slot: &'static Slot, arguments: Arguments, thread: &mut Thread) -> Entered {
-    let is_live = life::is_live();
+    let is_live = phase::is_live();
     match slot.call().role {
-        Role::Finalize => life::finalising(),
+        Role::Finalize => life::finalising(wrapper::of),
         Role::Abort if is_live => life::aborting(),
         _ => {}
     }
@@ -197,7 +199,7 @@ pub extern "C" fn leave(slot: &'static Slot, arguments: Arguments, after: After)
         return;
     }
     // SAFETY: as in `enter`.
-    let thread = unsafe { &mut *tls::thread() };
+    let thread = unsafe { &mut *words::thread() };
     thread.active = core::ptr::null_mut();
     thread.frame = 0;
     if after == After::Work {
@@ -208,7 +210,7 @@ pub extern "C" fn leave(slot: &'static Slot, arguments: Arguments, after: After)
 /// What a call has done: the operation that it began, those that it ended, the library that it started.
 fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
     match slot.call().role {
-        Role::Init => life::initialised(slot),
+        Role::Init => life::initialised(slot, wrapper::of),
         Role::Finalize => life::finalised(),
         Role::Abort => {}
         _ => {
@@ -217,7 +219,7 @@ fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
                 let session = unsafe { session.as_mut() };
                 let interrupted = session.interrupted;
                 session.hide();
-                life::guarded(|| session.leave(slot, arguments));
+                phase::guarded(|| session.leave(slot, arguments));
                 if interrupted > 0 {
                     thread.rest = interrupted;
                 }
@@ -238,5 +240,5 @@ fn session_of(thread: &mut Thread) -> Option<NonNull<Session>> {
 
 #[cold]
 fn first_session() -> *mut Session {
-    life::guarded(threads::create).unwrap_or(core::ptr::null_mut())
+    phase::guarded(threads::create).unwrap_or(core::ptr::null_mut())
 }

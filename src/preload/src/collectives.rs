@@ -1,12 +1,12 @@
 //! Collectives: their buffers are offered to receivers as those of sends are, and what the kernel copies inside them is
 //! theirs.
 
+use crate::arguments::Arguments;
+use crate::entry_points::Slot;
 use crate::messages;
-use crate::ranges::Span;
 use crate::session::Session;
-use crate::stubs::Slot;
-use crate::wrapper::Arguments;
-use crate::{direct, life};
+use crate::span::Span;
+use crate::{direct, phase};
 use copytune_core::mpi::calls::{Blocks, Data, Role, Source};
 
 impl Session {
@@ -14,7 +14,7 @@ impl Session {
     pub(super) fn offer_on_demand(&mut self, slot: &Slot, arguments: Arguments) {
         direct::hide_others(0, usize::MAX);
         if direct::has_requests() {
-            life::guarded(|| self.offer(slot, arguments));
+            phase::guarded(|| self.offer(slot, arguments));
         }
     }
 

@@ -6,54 +6,14 @@
 //! routine of their own that needs no data. The statics that the assembly reads are zero or constants, so they hold
 //! without relocation.
 
+use crate::next::{self, MEMCPY, MEMCPY_CHK, MEMMOVE, MEMMOVE_CHK, THRESHOLD};
 use crate::ranges::Owner;
 use crate::session::Session;
-use crate::{clock, tls, ucx};
+use crate::{clock, ucx, words};
 use copytune_core::engine::Node;
 use copytune_core::routines::{CopyFn, copytune_builtin_copy};
 use core::arch::naked_asm;
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-
-/// Copies of at least this many bytes are looked at when they run inside an MPI call; all bits set: none. 0: the next
-/// implementations are not known yet.
-static THRESHOLD: AtomicUsize = AtomicUsize::new(0);
-
-static NEXT_MEMCPY: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static NEXT_MEMMOVE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static NEXT_MEMCPY_CHK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-static NEXT_MEMMOVE_CHK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-
-/// Finds the next implementations. Called by the constructor; the hooks work before it.
-pub fn find_next() {
-    let search = |name| match crate::resolve::search(name) {
-        found if found.is_null() => copytune_builtin_copy as *const u8,
-        found => found,
-    };
-    let memmove = search(c"memmove");
-    let mut memcpy = search(c"memcpy");
-    // An old program's reference to memcpy may count on memmove's behaviour (memcpy@GLIBC_2.2.5 was memmove), and
-    // our unversioned symbol catches it: where both come from one module, memmove serves both.
-    if crate::modules::same(memcpy as usize, memmove as usize) {
-        memcpy = memmove;
-    }
-    NEXT_MEMMOVE.store(memmove.cast_mut().cast(), Ordering::Release);
-    NEXT_MEMCPY.store(memcpy.cast_mut().cast(), Ordering::Release);
-    NEXT_MEMCPY_CHK.store(
-        crate::resolve::search(c"__memcpy_chk").cast_mut().cast(),
-        Ordering::Release,
-    );
-    NEXT_MEMMOVE_CHK.store(
-        crate::resolve::search(c"__memmove_chk").cast_mut().cast(),
-        Ordering::Release,
-    );
-    set_threshold(usize::MAX);
-}
-
-/// Looks at copies of `bytes` and more from now on; `usize::MAX` looks at none. For use after [`find_next`].
-pub fn set_threshold(bytes: usize) {
-    THRESHOLD.store(bytes.max(1), Ordering::Release);
-}
 
 macro_rules! hook {
     ($name:ident, $next:ident) => {
@@ -86,8 +46,8 @@ macro_rules! hook {
     };
 }
 
-hook!(memcpy, NEXT_MEMCPY);
-hook!(memmove, NEXT_MEMMOVE);
+hook!(memcpy, MEMCPY);
+hook!(memmove, MEMMOVE);
 
 macro_rules! checked_hook {
     ($name:ident, $next:ident, $unchecked:ident) => {
@@ -119,8 +79,8 @@ macro_rules! checked_hook {
     };
 }
 
-checked_hook!(__memcpy_chk, NEXT_MEMCPY_CHK, memcpy);
-checked_hook!(__memmove_chk, NEXT_MEMMOVE_CHK, memmove);
+checked_hook!(__memcpy_chk, MEMCPY_CHK, memcpy);
+checked_hook!(__memmove_chk, MEMMOVE_CHK, memmove);
 
 /// A copy of at least the threshold inside an MPI call in which copies matter: whose is it, and which routine makes it?
 unsafe extern "C" fn copy_inside_call(
@@ -132,13 +92,13 @@ unsafe extern "C" fn copy_inside_call(
     let (target, source) = (dst as usize, src as usize);
     if target.abs_diff(source) < n {
         // SAFETY: the caller's own arguments; memmove allows the overlap.
-        return unsafe { next_memmove()(dst, src, n) };
+        return unsafe { next::memmove()(dst, src, n) };
     }
     // SAFETY: `session` belongs to this thread, which is inside an MPI call: `enter` has set it and holds no
     // reference to it any more, and this function calls nothing that could come back here.
-    let Some(session) = (unsafe { (*tls::thread()).session.as_mut() }) else {
+    let Some(session) = (unsafe { (*words::thread()).session.as_mut() }) else {
         // SAFETY: as above.
-        return unsafe { next_memmove()(dst, src, n) };
+        return unsafe { next::memmove()(dst, src, n) };
     };
     // SAFETY: the caller's own arguments; the two ranges do not overlap.
     unsafe {
@@ -224,13 +184,5 @@ unsafe fn copy_by_clock(
 /// What would have made this copy without copytune.
 #[inline]
 fn default_routine(n: usize, from: usize) -> CopyFn {
-    ucx::inline_copy(n, from).unwrap_or_else(next_memmove)
-}
-
-/// The C library's memmove, or what stands for it until that is known.
-pub fn next_memmove() -> CopyFn {
-    let next = NEXT_MEMMOVE.load(Ordering::Acquire);
-    // SAFETY: null or memmove's address, whose signature CopyFn is; Option<fn> has the null niche.
-    unsafe { core::mem::transmute::<*mut c_void, Option<CopyFn>>(next) }
-        .unwrap_or(copytune_builtin_copy)
+    ucx::inline_copy(n, from).unwrap_or_else(next::memmove)
 }

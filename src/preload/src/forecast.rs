@@ -1,11 +1,11 @@
 //! Which call comes next: mostly the one that came next last time. Its words are kept, so that comparing them
 //! takes the place of asking for its datatypes' sizes and of looking its site up.
 
+use crate::arguments::Arguments;
+use crate::entry_points::{Reading, Slot};
 use crate::messages;
-use crate::ranges::Span;
 use crate::sites::Place;
-use crate::stubs::{Reading, Slot};
-use crate::wrapper::Arguments;
+use crate::span::Span;
 use core::cell::Cell;
 
 /// A call of a site as it was last time. Never freed, as sessions are not, so that each can point to the next.

@@ -1,18 +1,15 @@
 //! process_vm_readv and process_vm_writev: the libraries' single copy by the kernel. Reads of promoted buffers are made
 //! directly (see `direct`); anything else is passed on as it is and counted, so that the report can say where a message's bytes went.
 
-use crate::direct::{self, Chooser, Kernel, Outcome, Read};
+use crate::direct::{self, Chooser, Outcome, Read};
+use crate::next;
 use crate::ranges::Owner;
 use crate::session::Session;
-use crate::{clock, copies, life, modules, resolve, tls};
+use crate::{clock, modules, phase, words};
 use copytune_core::engine::Node;
+use copytune_protocol::Kernel;
 use core::arch::naked_asm;
-use core::ffi::CStr;
-use core::sync::atomic::{AtomicPtr, Ordering};
 use libc::{c_ulong, iovec, pid_t, ssize_t};
-
-static NEXT_READ: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
-static NEXT_WRITE: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 
 /// The exported symbol; its contract is process_vm_readv(2)'s. Passes on where the call comes from besides.
 ///
@@ -53,7 +50,7 @@ unsafe extern "C" fn read_for(
     flags: c_ulong,
     caller: usize,
 ) -> ssize_t {
-    let Some(next) = next(&NEXT_READ, c"process_vm_readv") else {
+    let Some(next) = next::process_vm_readv() else {
         return refused();
     };
     if direct::is_on() && local_count == 1 && remote_count == 1 && flags == 0 {
@@ -67,7 +64,7 @@ unsafe extern "C" fn read_for(
                 bytes: to.iov_len,
             };
             // SAFETY: the caller answers for the target as it does to the system call.
-            let done = life::guarded(|| unsafe { read_once(&read, next, caller) });
+            let done = phase::guarded(|| unsafe { read_once(&read, next, caller) });
             if let Some(done) = done.flatten() {
                 return done;
             }
@@ -93,7 +90,7 @@ pub unsafe extern "C" fn process_vm_writev(
     remote_count: c_ulong,
     flags: c_ulong,
 ) -> ssize_t {
-    let Some(next) = next(&NEXT_WRITE, c"process_vm_writev") else {
+    let Some(next) = next::process_vm_writev() else {
         return refused();
     };
     // SAFETY: the caller's own arguments.
@@ -109,7 +106,7 @@ pub unsafe extern "C" fn process_vm_writev(
 /// As process_vm_readv(2); `next` is that function.
 unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t> {
     // SAFETY: this thread's own words, to which no other reference is held while the next implementation runs.
-    let thread = unsafe { &mut *tls::thread() };
+    let thread = unsafe { &mut *words::thread() };
     // Calls that pass unseen leave no frame.
     if thread.frame == 0 && !modules::is_mpi_code(caller) {
         return None;
@@ -126,7 +123,7 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     let before = clock::now();
     let chooser = match owner.routine {
         Some(routine) => Chooser::Site(routine),
-        None if direct::is_forced() => Chooser::Site(copies::next_memmove()),
+        None if direct::is_forced() => Chooser::Site(next::memmove()),
         None => Chooser::Process,
     };
     // SAFETY: as the caller promises; the routine is one that this CPU can run (Routine::function).
@@ -165,7 +162,7 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
             _ if bytes != read.bytes => {}
             Outcome::Offered { timed: true } => session.reader.kernel_took(read, ticks),
             Outcome::Impossible => {
-                life::guarded(|| {
+                phase::guarded(|| {
                     session.reader.read_by_kernel(read, next, ticks, chooser);
                 });
             }
@@ -186,21 +183,6 @@ fn note(session: &mut Session, owner: Owner, notice: impl FnOnce(&mut Node)) {
     {
         notice(node);
     }
-}
-
-/// Both calls as they are without the hooks.
-pub fn calls() -> Option<(Kernel, Kernel)> {
-    next(&NEXT_READ, c"process_vm_readv").zip(next(&NEXT_WRITE, c"process_vm_writev"))
-}
-
-fn next(slot: &AtomicPtr<u8>, name: &CStr) -> Option<Kernel> {
-    let mut next = slot.load(Ordering::Acquire);
-    if next.is_null() {
-        next = resolve::search(name).cast_mut();
-        slot.store(next, Ordering::Release);
-    }
-    // SAFETY: null or the address of the C library's function of that type; Option<fn> has the null niche.
-    unsafe { core::mem::transmute::<*mut u8, Option<Kernel>>(next) }
 }
 
 /// ENOSYS, as on a kernel without the call: the libraries then copy another way.
@@ -226,7 +208,7 @@ unsafe fn count(
     };
     // SAFETY: reads this thread's words; the session is this thread's (see `copy_inside_call`).
     let session = unsafe {
-        let thread = tls::thread();
+        let thread = words::thread();
         if (*thread).active.is_null() || count == 0 {
             return;
         }

@@ -15,6 +15,7 @@
 //! | library, modules, dynamic, resolve, tls, clock, log, allocation, cancellation | the ground under the rest |
 
 mod allocation;
+mod arguments;
 mod call;
 mod cancellation;
 mod clock;
@@ -22,7 +23,9 @@ mod collectives;
 mod copies;
 mod direct;
 mod dynamic;
+mod entry_points;
 mod forecast;
+mod job;
 mod kernel;
 mod library;
 mod life;
@@ -31,6 +34,8 @@ mod memory;
 mod messages;
 mod modules;
 mod news;
+mod next;
+mod phase;
 mod presence;
 mod ranges;
 mod requests;
@@ -38,14 +43,16 @@ mod resolve;
 mod sends;
 mod session;
 mod sites;
+mod span;
 mod stubs;
 mod threads;
 mod tls;
 mod ucx;
+mod words;
 mod wrapper;
 
 #[ctor::ctor(unsafe)]
 fn loaded() {
-    copies::find_next();
+    next::find_copies();
     presence::hide();
 }

@@ -1,8 +1,8 @@
 //! Reads a call's arguments: where a message lies and how many bytes it has.
 
+use crate::arguments::Arguments;
 use crate::library::{Layout, Library};
-use crate::ranges::Span;
-use crate::wrapper::Arguments;
+use crate::span::Span;
 use copytune_core::mpi::calls::{Binding, Data};
 use core::sync::atomic::{AtomicU64, Ordering};
 

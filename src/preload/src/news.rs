@@ -1,11 +1,14 @@
 //! What the engine has to say, and where it goes: to the disk, to standard error.
 
-use crate::life;
+use crate::cancellation::held_back;
 use crate::log::{self, Level};
 use crate::session::Session;
 use copytune_core::engine::Notice;
 use copytune_core::flow::{IntervalId, NodeId};
 use copytune_core::mpi::call_site;
+use copytune_core::state::flowgraph;
+use copytune_core::state::format::Module;
+use copytune_core::state::graph::Graph;
 use copytune_core::tuner::Phase;
 
 impl Session {
@@ -14,13 +17,26 @@ impl Session {
     #[inline(never)]
     pub(super) fn attend(&mut self) {
         match self.engine.take_notice() {
-            Some(Notice::Checkpoint) => life::checkpoint(self),
-            Some(Notice::Misfit { calls, misfits }) => life::misfit(calls, misfits),
+            Some(Notice::Checkpoint) => self.checkpoint(),
+            Some(Notice::Misfit { calls, misfits }) => self.job.misfit(calls, misfits),
             None => {}
         }
         if let Some(interval) = self.engine.take_news() {
             self.tell(interval);
         }
+    }
+
+    /// This thread's recording is to be kept in case that the process is killed.
+    fn checkpoint(&self) {
+        if self.job.process == std::process::id() {
+            held_back(|| self.job.memory.checkpoint(self.graph()));
+        }
+    }
+
+    /// The thread's number and what it has recorded.
+    pub fn graph(&self) -> (u32, Vec<Module>, Graph) {
+        let (modules, graph) = flowgraph::graph(&self.engine, &self.signatures);
+        (self.number, modules, graph)
     }
 
     /// Writes a decision to the log.

@@ -12,8 +12,8 @@
 //! bound to the library's own functions. After MPI_Init both are put right.
 
 use crate::dynamic::{Dynamic, Name, unlocked};
+use crate::entry_points;
 use crate::modules;
-use crate::stubs;
 use core::mem::offset_of;
 use core::ops::ControlFlow;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -136,7 +136,7 @@ pub fn expose() {
 
 /// This library's tables.
 fn own() -> Option<Dynamic> {
-    let here = stubs::here();
+    let here = entry_points::here();
     modules::each(|info, _| match modules::contains(info, here) {
         true => ControlFlow::Break(Dynamic::of(info)),
         false => ControlFlow::Continue(()),
@@ -163,7 +163,7 @@ fn entries(own: &Dynamic) -> Vec<Entry> {
             other: 0,
         })
     };
-    let mut entries: Vec<Entry> = stubs::recent().filter_map(entry).collect();
+    let mut entries: Vec<Entry> = entry_points::recent().filter_map(entry).collect();
     others(own, |module, _| {
         for entry in entries.iter_mut().filter(|entry| entry.other == 0) {
             entry.other = module.defined(entry.name).unwrap_or(0);

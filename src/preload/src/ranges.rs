@@ -4,6 +4,7 @@
 //! A wrong attribution can only pick another correct routine, so a stale entry (its request was completed where
 //! nobody saw it) does no harm; the table is bounded and gives such entries up in turn.
 
+use crate::span::{Span, Spans};
 use copytune_core::flow::NodeId;
 use copytune_core::routines::CopyFn;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -11,51 +12,6 @@ use hashbrown::HashTable;
 
 /// Stands for "no node".
 pub const NOBODY: NodeId = NodeId::MAX;
-
-/// Memory of one message at one end, `[start, end)`; empty where there is none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Span {
-    /// First byte.
-    pub start: usize,
-    /// One past the last byte.
-    pub end: usize,
-}
-
-impl Spans {
-    /// Of a collective: what is read from other processes while it lasts is its own, wherever that goes.
-    pub const ALL_READS: Spans = Spans {
-        send: Span { start: 0, end: 0 },
-        receive: Span::UNKNOWN,
-    };
-}
-
-impl Span {
-    /// Whether it holds `address`.
-    #[inline(always)]
-    pub fn holds(self, address: usize) -> bool {
-        address.wrapping_sub(self.start) < self.end.wrapping_sub(self.start)
-    }
-
-    /// Holds no address, and stands for memory that is not known.
-    pub const UNKNOWN: Span = Span {
-        start: usize::MAX,
-        end: usize::MAX,
-    };
-
-    /// Whether it is empty.
-    pub fn is_empty(self) -> bool {
-        self.end <= self.start
-    }
-}
-
-/// What an operation sends and receives.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Spans {
-    /// Read by the library.
-    pub send: Span,
-    /// Written by the library.
-    pub receive: Span,
-}
 
 /// Whose copy it is, and what is to make it.
 #[derive(Debug, Clone, Copy)]

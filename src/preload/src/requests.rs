@@ -1,11 +1,11 @@
 //! What the Start, Wait and Test families say of operations in progress.
 
+use crate::arguments::Arguments;
 use crate::direct;
+use crate::entry_points::Slot;
 use crate::messages;
 use crate::ranges::Owner;
-use crate::session::Session;
-use crate::stubs::Slot;
-use crate::wrapper::{After, Arguments};
+use crate::session::{After, Session};
 use copytune_core::mpi::calls::{Binding, Finish, Role};
 
 /// Most requests of one Wait or Test call that are looked at.

@@ -1,11 +1,12 @@
 //! Sends: receivers may read their buffers directly (see `direct`).
 
+use crate::arguments::Arguments;
+use crate::entry_points::Slot;
 use crate::forecast::Meaning;
-use crate::ranges::{Owner, Spans};
-use crate::session::{Present, Session, spans};
-use crate::stubs::Slot;
-use crate::wrapper::{After, Arguments};
-use crate::{direct, life, messages};
+use crate::ranges::Owner;
+use crate::session::{After, Present, Session, spans};
+use crate::span::Spans;
+use crate::{direct, messages, phase};
 use copytune_core::mpi::calls::{Completion, Role};
 
 impl Session {
@@ -22,7 +23,7 @@ impl Session {
             return After::Reset;
         }
         let spans = spans(slot, arguments, message.reach);
-        match life::guarded(|| self.send_directly(slot, spans, message.sent)) {
+        match phase::guarded(|| self.send_directly(slot, spans, message.sent)) {
             Some(true) => After::Work,
             _ => After::Reset,
         }

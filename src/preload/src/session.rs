@@ -1,15 +1,16 @@
 //! One thread's session: its sites, its engine, and its operations in progress. Threads share nothing but the
 //! reading of each other's buffers in use, so calls need no lock.
 
+use crate::arguments::Arguments;
 use crate::clock::Ticks;
+use crate::entry_points::{Reading, Slot};
 use crate::forecast::{Forecast, Meaning};
-use crate::library::Library;
+use crate::job::Job;
 use crate::messages::{self, Datatypes, Message};
-use crate::ranges::{Active, Board, NOBODY, Owner, Ranges, Span, Spans};
+use crate::ranges::{Active, Board, NOBODY, Owner, Ranges};
 use crate::sites::{IGNORED, Place};
-use crate::stubs::{Reading, Slot};
-use crate::wrapper::{After, Arguments};
-use crate::{direct, life, threads, ucx};
+use crate::span::{Span, Spans};
+use crate::{direct, phase, threads, ucx};
 use copytune_core::engine::Engine;
 use copytune_core::flow::NodeId;
 use copytune_core::mpi::call_site::{Key, Signature, Sites};
@@ -19,6 +20,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 /// One thread's session.
 pub struct Session {
+    /// What is known of the process.
+    pub(super) job: &'static Job,
     /// Calls, intervals, choices.
     pub engine: Engine,
     /// Reads from other processes.
@@ -47,6 +50,18 @@ pub struct Session {
     pub busy: AtomicBool,
 }
 
+/// What remains to be done after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum After {
+    /// The outermost call: forget that it was there.
+    Reset,
+    /// A nested call, or copytune is off.
+    Nothing,
+    /// As `Reset`, and look at what it has done.
+    Work,
+}
+
 /// The node of a call.
 #[derive(Debug, Clone, Copy)]
 struct Subject {
@@ -66,16 +81,17 @@ pub(super) struct Present {
 
 impl Session {
     /// A session that has seen nothing.
-    pub fn new(engine: Engine, library: Library, board: &'static Board, number: u32) -> Self {
+    pub fn new(job: &'static Job, board: &'static Board, number: u32) -> Self {
         Self {
-            engine,
+            job,
+            engine: job.new_engine(),
             reader: direct::Reader::default(),
             sites: Sites::default(),
             forecast: Forecast::default(),
             signatures: Vec::new(),
             builds: Vec::new(),
             number,
-            datatypes: Datatypes::new(library),
+            datatypes: Datatypes::new(job.library),
             ranges: Ranges::new(board),
             active: Active {
                 spans: Spans::default(),
@@ -102,7 +118,7 @@ impl Session {
     }
 
     /// Before a call: all that there is to do for one that was foreseen and in which nothing is to be learnt or changed.
-    /// Returns what is to follow; `None`, and nothing done, for any other. For use while [`life::is_plain`] and
+    /// Returns what is to follow; `None`, and nothing done, for any other. For use while [`phase::is_plain`] and
     /// [`Self::is_quiet`].
     #[inline(always)]
     pub fn pass(&mut self, slot: &'static Slot, arguments: Arguments) -> Option<After> {
@@ -120,7 +136,7 @@ impl Session {
     /// Before a call. Returns what copies inside it are matched with (null: nothing), and what is to follow.
     #[inline(always)]
     pub fn enter(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
-        if life::is_threaded() {
+        if phase::is_threaded() {
             return self.enter_shared(slot, arguments);
         }
         self.follow(slot, arguments)
@@ -136,7 +152,7 @@ impl Session {
     /// Runs `part`, if copytune is on. Other threads do not look at the session meanwhile.
     pub(super) fn while_busy<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.busy.swap(true, Ordering::SeqCst);
-        let result = life::is_on().then(|| part(self));
+        let result = phase::is_on().then(|| part(self));
         self.busy.store(false, Ordering::Release);
         result
     }
@@ -151,13 +167,12 @@ impl Session {
     fn begin_rest(&mut self, after: After) -> usize {
         let idle = after == After::Reset && self.ranges.is_idle();
         let rest = self.engine.take_rest(&mut Ticks, idle);
-        if self.engine.is_calm() && ucx::is_open() && !life::is_threaded() {
+        if self.engine.is_calm() && phase::is_ucx_open() && !phase::is_threaded() {
             ucx::close();
-            life::look_around();
             self.dozed = true;
         }
         // In a pause of learning they stay as they are: to change them and back takes longer than many calls.
-        if rest > 0 && ucx::is_open() && self.engine.is_calm() {
+        if rest > 0 && phase::is_ucx_open() && self.engine.is_calm() {
             self.engine.refuse_rest();
             return 0;
         }
@@ -174,7 +189,6 @@ impl Session {
         if !self.engine.is_calm() {
             self.dozed = false;
             ucx::open();
-            life::look_around();
         }
     }
 
@@ -339,7 +353,7 @@ impl Session {
         let Subject { owner, matters } = subject;
         // Persistent operations are followed whether or not their copies matter.
         let quiet = !matters && slot.words.reading != Reading::Never && !direct::is_on();
-        if quiet && life::is_plain() && self.ranges.is_idle() {
+        if quiet && phase::is_plain() && self.ranges.is_idle() {
             return (core::ptr::null_mut(), after);
         }
         self.active.spans = Spans::default();
@@ -393,7 +407,7 @@ impl Session {
     /// What the copies of the present call are matched with, null where none can matter.
     #[inline]
     fn matched(&mut self, own: bool) -> *mut Active {
-        if own || !self.ranges.is_idle() || !life::is_plain() {
+        if own || !self.ranges.is_idle() || !phase::is_plain() {
             &raw mut self.active
         } else {
             core::ptr::null_mut()
@@ -457,7 +471,7 @@ impl Session {
         if let Some(owner) = self.ranges.owner(target, source) {
             return owner;
         }
-        if life::is_threaded() {
+        if phase::is_threaded() {
             for board in threads::boards() {
                 if let Some(owner) = board.owner(target, source) {
                     // Its node is the other thread's: only the routine can be used.

@@ -1,10 +1,9 @@
 //! New call sites: what identifies them across runs, and their nodes.
 
 use crate::cancellation::held_back;
-use crate::life;
+use crate::entry_points::Slot;
 use crate::modules::{self, Module};
 use crate::session::Session;
-use crate::stubs::Slot;
 use copytune_core::engine::NodeInfo;
 use copytune_core::flow::{MAX_NODES, NodeId};
 use copytune_core::mpi::call_site::{Key, Signature};
@@ -60,7 +59,7 @@ impl Session {
                 let nodes = recorded.nodes.iter();
                 self.signatures = nodes.map(|(_, signature)| signature.clone()).collect();
             } else if self.engine.has_other_recordings() {
-                life::misfit(1, 1);
+                self.job.misfit(1, 1);
             }
         }
         if let Some(node) = self.engine.find_node(identity) {

@@ -1,8 +1,9 @@
 //! The sessions of all threads: who has which, and who may read what of another's.
 
+use crate::job::Job;
 use crate::ranges::Board;
 use crate::session::Session;
-use crate::{life, tls};
+use crate::{phase, words};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
@@ -28,7 +29,7 @@ pub fn prepare() {
 
 /// A thread ends.
 unsafe extern "C" fn give_back(session: *mut c_void) {
-    let thread = tls::thread();
+    let thread = words::thread();
     // SAFETY: the thread's own words, still there while its destructors run; its own session, which is never freed, and to which
     // there is no other reference.
     unsafe {
@@ -65,7 +66,7 @@ pub fn create() -> *mut Session {
 }
 
 fn new_session() -> *mut Session {
-    let Some((engine, library)) = life::new_engine() else {
+    let Some(job) = Job::of_process() else {
         return core::ptr::null_mut();
     };
     let place = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -74,7 +75,7 @@ fn new_session() -> *mut Session {
         return core::ptr::null_mut();
     };
     let board: &'static Board = Box::leak(Box::default());
-    let session = Box::into_raw(Box::new(Session::new(engine, library, board, place as u32)));
+    let session = Box::into_raw(Box::new(Session::new(job, board, place as u32)));
     if let Some(slot) = BOARDS.get(place) {
         slot.store(core::ptr::from_ref(board).cast_mut(), Ordering::Release);
     }
@@ -102,7 +103,7 @@ fn all() -> impl Iterator<Item = *mut Session> {
 
 /// The calling thread's session counts what passed unseen: the run ends.
 pub fn count_unseen() {
-    let thread = tls::thread();
+    let thread = words::thread();
     // SAFETY: this thread's own words and session, to which no other reference is held: the hooks are not running.
     let own = unsafe { (*thread).session.as_mut().map(|s| (s, (*thread).rest)) };
     if let Some((session, rest)) = own {
@@ -115,11 +116,11 @@ pub fn count_unseen() {
 /// call MPI, threads do not tell what they are doing, and only this thread's session is shown, and those that ended threads have left.
 pub fn for_each(finished: bool, mut visit: impl FnMut(&Session)) {
     // SAFETY: this thread's own words.
-    let own = unsafe { (*tls::thread()).session };
+    let own = unsafe { (*words::thread()).session };
     for session in all() {
         // SAFETY: sessions are never freed; `busy` and `owned` are atomic.
         let (busy, owned) = unsafe { (&(*session).busy, &(*session).owned) };
-        let tells = finished || life::is_threaded() || session == own;
+        let tells = finished || phase::is_threaded() || session == own;
         if !tells && owned.load(Ordering::Acquire) {
             continue;
         }

@@ -3,27 +3,20 @@
 //! `ucs_global_opts_set_value("BUILTIN_MEMCPY_MIN", "inf")` turns it into a call of memcpy, even after MPI_Init.
 //! While it is on, "the default" of such a copy is the `rep movsb` that UCX would have run.
 
-use crate::{modules, resolve};
+use crate::{modules, phase, resolve};
 use copytune_core::routines::{self, CopyFn};
 use core::ffi::{CStr, c_char, c_int};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
 const MOST_RANGES: usize = 8;
 
-static OPENED: AtomicBool = AtomicBool::new(false);
 /// Address ranges of UCX's code while its copies are open, (0, 0) unused.
 static CODE: [(AtomicUsize, AtomicUsize); MOST_RANGES] =
     [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; MOST_RANGES];
 static REP_MOVSB: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 
 type SetValue = unsafe extern "C" fn(*const c_char, *const c_char) -> c_int;
-
-/// Whether UCX's copies come through memcpy now.
-#[inline(always)]
-pub fn is_open() -> bool {
-    OPENED.load(Ordering::Relaxed)
-}
 
 /// Makes UCX's copies come through memcpy, if UCX is loaded and would inline them. Returns whether they do now.
 pub fn open() -> bool {
@@ -32,7 +25,7 @@ pub fn open() -> bool {
     if !*CAN.get_or_init(prepare) || !set(c"inf") {
         return false;
     }
-    OPENED.store(true, Ordering::Release);
+    phase::set_ucx_open(true);
     true
 }
 
@@ -58,7 +51,7 @@ fn prepare() -> bool {
 
 /// Gives UCX its inline copies back.
 pub fn close() {
-    if OPENED.swap(false, Ordering::AcqRel) {
+    if phase::set_ucx_open(false) {
         set(c"auto");
     }
 }
@@ -66,7 +59,7 @@ pub fn close() {
 /// The routine that UCX would have inlined for `n` bytes copied from code at `from`.
 #[inline]
 pub fn inline_copy(n: usize, from: usize) -> Option<CopyFn> {
-    if !is_open() || n <= 1024 || n >= 8 << 20 {
+    if !phase::is_ucx_open() || n <= 1024 || n >= 8 << 20 {
         return None;
     }
     let inside = CODE.iter().any(|(start, end)| {

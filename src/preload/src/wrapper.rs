@@ -1,55 +1,12 @@
 //! The wrappers around the next implementation of each MPI call.
 //!
-//! Written in assembly, so that a call's words are stored once: those in registers are pushed where [`Arguments`]
+//! Written in assembly, so that a call's words are stored once: those in registers are pushed where [`Arguments`](crate::arguments::Arguments)
 //! finds them beside the ones that the caller has left on its stack. A wrapper differs from another only in the number
 //! of those, which it must push again for the next implementation.
 
-use crate::{call, tls};
+use crate::session::After;
+use crate::{call, words};
 use core::arch::naked_asm;
-
-/// The words of an intercepted call, as the wrappers lay them out: six that came in registers (System V ABI for
-/// x86-64, 3.2.3), four of the wrapper's own, then the caller's stack.
-#[derive(Debug, Clone, Copy)]
-#[repr(transparent)]
-pub struct Arguments(*const usize);
-
-/// Words in registers.
-const REGISTERS: u8 = 6;
-/// Words of the wrapper between them and the others; the last is the return address.
-const BETWEEN: u8 = 4;
-
-impl Arguments {
-    /// Where argument `position` lies, in words.
-    pub const fn index(position: u8) -> u32 {
-        (position + if position < REGISTERS { 0 } else { BETWEEN }) as u32
-    }
-
-    /// The word at an index that [`Arguments::index`] gave for one of the call's arguments.
-    #[inline(always)]
-    pub fn at(self, index: u32) -> usize {
-        // SAFETY: made by a wrapper, which keeps its words where they are while `enter` and `leave` run; the table of
-        // calls has positions below each call's number of arguments only (asserted by `Slot::new`).
-        unsafe { *self.0.add(index as usize) }
-    }
-
-    /// Argument `position`.
-    #[inline(always)]
-    pub fn word(self, position: u8) -> usize {
-        self.at(Self::index(position))
-    }
-
-    /// Where on the stack the call's return address lies.
-    #[inline(always)]
-    pub fn place(self) -> usize {
-        self.0 as usize + usize::from(REGISTERS + BETWEEN - 1) * size_of::<usize>()
-    }
-
-    /// Where the call returns to.
-    #[inline(always)]
-    pub fn return_address(self) -> usize {
-        self.at(u32::from(REGISTERS + BETWEEN - 1))
-    }
-}
 
 /// What [`call::enter`] has found out.
 #[repr(C)]
@@ -58,18 +15,6 @@ pub struct Entered {
     pub next: *const u8,
     /// What is to be done after it.
     pub after: After,
-}
-
-/// What remains to be done after a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-pub enum After {
-    /// The outermost call: forget that it was there.
-    Reset,
-    /// A nested call, or copytune is off.
-    Nothing,
-    /// As `Reset`, and look at what it has done.
-    Work,
 }
 
 /// One wrapper, for calls that leave the given words on the stack, the last first. In: r10 the offset of this
@@ -129,9 +74,9 @@ macro_rules! wrapper {
                 "mov rax, qword ptr [rbp - 16]",
                 "jmp 3b",
                 ".cfi_endproc",
-                rest = const tls::REST,
-                active = const tls::ACTIVE,
-                frame = const tls::FRAME,
+                rest = const words::REST,
+                active = const words::ACTIVE,
+                frame = const words::FRAME,
                 reset = const After::Reset as usize,
                 enter = sym call::enter,
                 leave = sym call::leave,
@@ -139,6 +84,16 @@ macro_rules! wrapper {
         }
     };
 }
+
+/// The wrapper for calls that leave so many words on the stack.
+pub fn of(stacked: u8) -> *mut u8 {
+    WRAPPERS[usize::from(stacked)] as *mut u8
+}
+
+/// By the number of words that a call's arguments take on the stack.
+static WRAPPERS: [unsafe extern "C" fn(); 8] = [
+    wrap_0, wrap_1, wrap_2, wrap_3, wrap_4, wrap_5, wrap_6, wrap_7,
+];
 
 wrapper!(wrap_0 "");
 wrapper!(wrap_1 "sub rsp, 8" "0");

@@ -6,7 +6,7 @@
 //! modules' relocated slots are set instead (System V ABI, chapter 5, "Global Offset Table"), and without direct
 //! copies nothing is touched.
 
-use super::{discard, helping, numbered};
+use super::{discard, numbered};
 use crate::dynamic::{Dynamic, Place};
 use crate::modules;
 use core::ops::ControlFlow;
@@ -27,6 +27,16 @@ pub struct Bindings {
     /// Modules ever loaded, and unloaded, when the slots were found (`dlpi_adds` and `dlpi_subs` of dl_iterate_phdr(3)).
     loaded: (u64, u64),
     slots: Vec<(Place, Lead)>,
+    others: Others,
+}
+
+/// Further hooks, which nothing hangs on: a call that goes past them is as well.
+#[derive(Clone, Copy)]
+pub struct Others {
+    /// What stands for the function of that name, if anything.
+    pub hook: fn(&[u8]) -> Option<*const ()>,
+    /// The calls of some module are led to one of them.
+    pub is_led: fn(),
 }
 
 /// Where calls of a function are led.
@@ -50,10 +60,11 @@ enum Found {
 
 impl Bindings {
     /// None is set.
-    pub const fn new() -> Self {
+    pub const fn new(others: Others) -> Self {
         Self {
             loaded: (0, 0),
             slots: Vec::new(),
+            others,
         }
     }
 
@@ -113,9 +124,9 @@ impl Bindings {
         let mut found = Found::Certain;
         for binding in module.bindings() {
             let name = binding.name.to_bytes();
-            if let Some(progress) = helping::hook(name) {
-                if binding.bind(progress as usize) {
-                    helping::is_called();
+            if let Some(other) = (self.others.hook)(name) {
+                if binding.bind(other as usize) {
+                    (self.others.is_led)();
                 }
                 continue;
             }

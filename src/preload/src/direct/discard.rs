@@ -2,11 +2,12 @@
 //!
 //! The modules' calls are led here by `bindings`. Both may be called by allocators that hold their own locks: nothing here allocates or takes a lock.
 
-use super::arena::{self, FIRST};
-use super::mappings::{self, Mapping};
-use super::{PAGE, fork, promotion};
+use super::{fork, promoted};
 use crate::cancellation::held_back;
 use crate::resolve;
+use copytune_protocol::PAGE;
+use copytune_protocol::arena::{self, FIRST};
+use copytune_protocol::mappings::{self, Mapping};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -131,7 +132,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_i
         libc::MADV_WIPEONFORK | libc::MADV_REMOVE => fork::make_private(start, end),
         _ => true,
     };
-    let concerns = promotion::may_hold(start, end) && start.is_multiple_of(PAGE);
+    let concerns = promoted::may_hold(start, end) && start.is_multiple_of(PAGE);
     let done = !concerns || held_back(prepare);
     if !done {
         // Zeroes must not be counted on that are not there. It is one of the documented failures.
@@ -230,7 +231,7 @@ unsafe fn mremap_by(
 ) -> *mut c_void {
     let start = old as usize;
     let end = start.saturating_add(bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes));
-    let promoted = promotion::may_hold(start, end) && start.is_multiple_of(PAGE);
+    let promoted = promoted::may_hold(start, end) && start.is_multiple_of(PAGE);
     let make_private = || fork::make_private(start, end);
     if promoted && !held_back(make_private) && new_bytes > bytes {
         // What would be added is the arena's next pages. It is one of the documented failures.

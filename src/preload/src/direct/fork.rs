@@ -3,12 +3,12 @@
 //! The child does it, not the parent: it has one thread, so nothing can change between the question what is mapped
 //! where and the answer's use.
 
-use super::arena::{self, FIRST, Words};
-use super::handover;
-use super::mappings::{self, Mapping};
-use super::promotion;
+use super::{attention, discard, promoted, switches};
 use crate::cancellation::held_back;
-use crate::{clock, tls};
+use crate::{clock, log, tls};
+use copytune_protocol::arena::{self, FIRST, Words};
+use copytune_protocol::handover;
+use copytune_protocol::mappings::{self, Mapping};
 use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
@@ -95,7 +95,7 @@ extern "C" fn before() {
 }
 
 fn begin() {
-    let own = tls::thread() as usize;
+    let own = tls::block() as usize;
     let holds = HOLDER.load(Ordering::Relaxed) != own;
     while holds && (HOLDER.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed)).is_err()
     {
@@ -104,7 +104,7 @@ fn begin() {
     }
     BEGUN.fetch_add(1, Ordering::SeqCst);
     let mut ends = [-1; 2];
-    if promotion::may_hold(0, usize::MAX)
+    if promoted::may_hold(0, usize::MAX)
         && let Some(arena) = arena::own()
     {
         arena.words().forked.store(0, Ordering::Relaxed);
@@ -146,7 +146,7 @@ fn end() {
         let near = fork.near.load(Ordering::Relaxed);
         // Where there is no pipe, errno is what pipe2(2) has left, unless fork has failed.
         let has_failed = near < 0 && matches!(errno, libc::EAGAIN | libc::ENOMEM);
-        if promotion::may_hold(0, usize::MAX)
+        if promoted::may_hold(0, usize::MAX)
             && !has_failed
             && let Some(arena) = arena::own()
         {
@@ -208,25 +208,26 @@ extern "C" fn child() {
 }
 
 fn begin_child() {
-    super::stop_in_child();
+    switches::set_on(false);
+    attention::drop_all();
     for fork in &FORKS {
         // One that is free may be needed.
         close(fork.near.swap(-1, Ordering::Relaxed));
     }
-    if promotion::may_hold(0, usize::MAX)
+    if promoted::may_hold(0, usize::MAX)
         && let Some(arena) = arena::own()
     {
         let done = replace_all(0, usize::MAX, true);
         arena.words().forked.store(FINISHED, Ordering::Release);
         if !done {
             // Without memory for the copies, fork would have failed too.
-            crate::log::error(format_args!(
+            log::error(format_args!(
                 "a child process has no memory for its own copy of the message buffers; it ends"
             ));
             // SAFETY: _exit(2) runs no handlers.
             unsafe { libc::_exit(127) };
         }
-        promotion::forget();
+        promoted::forget();
     }
     if let Some(arena) = arena::own() {
         arena.leave();
@@ -304,7 +305,7 @@ unsafe fn replace(address: usize, bytes: usize, protection: c_int) -> bool {
         if protection != BOTH {
             libc::mprotect(new, bytes, protection);
         }
-        if super::discard::exchange(new, bytes, place) {
+        if discard::exchange(new, bytes, place) {
             return true;
         }
         // The system call may be refused (seccomp(2)).

@@ -6,11 +6,15 @@
 //! The sender writes its part to the receiver by process_vm_writev: the receiver's memory need not be shared, and the
 //! kernel checks both ends' addresses.
 
-use super::offer::{Help, Offer, Terms};
-use super::reading::Kernel;
-use super::slot::Slot;
-use super::{arena, is_on, mappings};
+use super::bindings::Others;
+use super::switches::{be_late, is_on};
+use crate::next;
 use crate::{resolve, tls};
+use copytune_protocol::Kernel;
+use copytune_protocol::notice::Slot;
+use copytune_protocol::notices::Answers;
+use copytune_protocol::offer::{Help, Offer, Terms};
+use copytune_protocol::{arena, mappings};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
@@ -64,8 +68,14 @@ pub fn find_next() {
     }
 }
 
+/// The hooks, for [`super::bindings`].
+pub const HOOKS: Others = Others {
+    hook,
+    is_led: is_called,
+};
+
 /// What stands for a progress function.
-pub fn hook(name: &[u8]) -> Option<*const ()> {
+fn hook(name: &[u8]) -> Option<*const ()> {
     let (next, hook) = match name {
         b"opal_progress" => (&OPEN_MPI, opal_progress as *const ()),
         b"ucp_worker_progress" => (&UCX, ucp_worker_progress as *const ()),
@@ -75,7 +85,7 @@ pub fn hook(name: &[u8]) -> Option<*const ()> {
 }
 
 /// The calls of some module come here from now on.
-pub fn is_called() {
+fn is_called() {
     if let Some(arena) = arena::own() {
         arena.words().helps.store(1, Release);
     }
@@ -88,8 +98,14 @@ pub fn stop() {
     }
 }
 
+/// For messages that are shown.
+pub const ANSWERS: Answers = Answers {
+    are_given: answers,
+    ask,
+};
+
 /// Whether senders of this process find out where their messages lie.
-pub fn answers() -> bool {
+fn answers() -> bool {
     arena::own().is_some_and(|arena| arena.words().helps.load(Relaxed) != 0)
         // Without a quick question the waiting sender would read a file again and again.
         && mappings::quick().is_some()
@@ -97,7 +113,7 @@ pub fn answers() -> bool {
 
 /// Has the next progress find out where the message of that slot lies.
 #[inline]
-pub fn ask(slot: &'static Slot) {
+fn ask(slot: &'static Slot) {
     QUESTION.store(core::ptr::from_ref(slot).cast_mut(), Release);
 }
 
@@ -124,7 +140,7 @@ fn look() {
 #[cold]
 #[inline(never)]
 extern "C" fn act() {
-    crate::life::guarded(act_now);
+    crate::phase::guarded(act_now);
 }
 
 fn act_now() {
@@ -152,7 +168,7 @@ fn act_now() {
 
 /// Copies chunks of what is offered, as long as there are any.
 fn take_part(offer: &Offer) {
-    let me = tls::thread() as usize;
+    let me = tls::block() as usize;
     match HELPER.compare_exchange(0, me, Acquire, Relaxed) {
         Ok(_) => {}
         // MPI may not be called from a signal handler (MPI 4.0, 2.9.1), so this thread is not still at it: a handler has
@@ -167,7 +183,8 @@ fn take_part(offer: &Offer) {
 }
 
 fn copy(help: &Help<'_>) {
-    let Some((read, write)) = crate::kernel::calls() else {
+    let calls = next::process_vm_readv().zip(next::process_vm_writev());
+    let Some((read, write)) = calls else {
         return help.refuse();
     };
     for _ in 0..AT_A_TIME {
@@ -178,7 +195,7 @@ fn copy(help: &Help<'_>) {
         let Some(chunk) = help.claim() else {
             return;
         };
-        super::be_late();
+        be_late();
         let (start, bytes) = help.terms.range(chunk);
         let written = write_to(&help.terms, start, bytes, write);
         if !written {

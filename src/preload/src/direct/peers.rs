@@ -1,7 +1,7 @@
 //! The peers of this process, whose arenas its threads share: each is mapped once.
 
-use super::peer::Peer;
-use super::reading::Kernel;
+use copytune_protocol::Kernel;
+use copytune_protocol::peer::Peer;
 use libc::pid_t;
 use std::sync::{Arc, Mutex, Weak};
 

@@ -1,6 +1,7 @@
 //! Which memory may be moved: private, anonymous, readable, writable, and nothing else; and no device may hold it.
 
-use super::{discard, mappings};
+use super::discard;
+use copytune_protocol::mappings;
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
 use std::io::{self, BufRead, BufReader};

@@ -1,23 +1,26 @@
 //! The sender's side: moves the buffers that peers ask for into the arena, inside a send of them, and gives back what the
 //! program no longer maps.
 
-use super::arena::{self, Arena, FIRST, Words};
 use super::bindings::Bindings;
-use super::mappings::Mappings;
 use super::plain::Ordinary;
+use super::report::explain;
 use super::room::Room;
-use super::slot::Slot;
-use super::slots::Slots;
-use super::space::Space;
-use super::wanted::{Message, Wanted};
-use super::{PAGE, fork, is_on, limits, plain};
+use super::switches::is_on;
+use super::{attention, discard, fork, helping, plain, promoted};
 use crate::cancellation::held_back;
 use crate::clock;
 use crate::log::{self, Level};
+use crate::next;
+use crate::tls;
+use copytune_protocol::allocator::Space;
+use copytune_protocol::arena::{self, Arena, FIRST, Words};
+use copytune_protocol::mappings::Mappings;
+use copytune_protocol::notice::Slot;
+use copytune_protocol::notices::Slots;
+use copytune_protocol::requests::{Message, Wanted};
+use copytune_protocol::{PAGE, limits};
 use core::ffi::c_void;
-use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
-};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
 
 /// Memory that is twice there while a buffer moves.
@@ -31,23 +34,11 @@ const UNSHOWN: u32 = 256;
 
 /// Requests that were taken from the arena's first page.
 static SEEN: AtomicU64 = AtomicU64::new(0);
-/// Where the number of requests is, and what it is while nothing is to be done in a send: one question for everything that
-/// [`is_asked_closely`] asks. Mended by [`look_out`].
-pub static ASKED: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NEVER).cast_mut());
-static ANSWERED: AtomicU64 = AtomicU64::new(0);
-/// What the number is while the sends of resting threads may pass unseen. Mended by [`look_out`].
-pub static HEARD: AtomicU64 = AtomicU64::new(0);
-/// Stands for the number of requests where none are taken.
-static NEVER: AtomicU64 = AtomicU64::new(0);
 /// Whether some of them wait.
 static WAITING: AtomicBool = AtomicBool::new(false);
 static SENDS: AtomicU32 = AtomicU32::new(0);
 /// Whether messages have slots.
 static SHOWS: AtomicBool = AtomicBool::new(false);
-/// What was promoted lies between these addresses; empty: nothing was.
-static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
-static HIGH: AtomicUsize = AtomicUsize::new(0);
-
 /// Threads that show something: without any, no send need look for what another one has left to be seen.
 static SHOWING: AtomicUsize = AtomicUsize::new(0);
 
@@ -63,7 +54,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     room: Room::new(),
     mappings: 0,
     uncounted: 0,
-    bindings: Bindings::new(),
+    bindings: Bindings::new(helping::HOOKS),
 });
 
 struct Owner {
@@ -93,18 +84,6 @@ struct Promoted {
     bytes: u64,
 }
 
-/// Whether something between `start` and `end` may be promoted memory.
-#[inline(always)]
-pub fn may_hold(start: usize, end: usize) -> bool {
-    start < HIGH.load(Relaxed) && end > LOW.load(Relaxed)
-}
-
-/// Nothing is promoted any more: a forked child has made all its own.
-pub(super) fn forget() {
-    LOW.store(usize::MAX, Relaxed);
-    HIGH.store(0, Relaxed);
-}
-
 /// What a process does once and can do before its first promotion, while the program waits anyway: some 2 ms.
 pub fn prepare() {
     let (Some(arena), Ok(mut owner)) = (arena::own(), OWNER.try_lock()) else {
@@ -126,32 +105,24 @@ pub fn prepare() {
 /// A send begins: is [`sending`] to be told of it?
 #[inline(always)]
 pub fn is_asked() -> bool {
-    // SAFETY: only `look_out` writes it, addresses of atomics that live for ever: a static, or a word of the arena's first
-    // page, which stays mapped.
-    let asked = unsafe { &*ASKED.load(Relaxed) };
-    asked.load(Relaxed) != ANSWERED.load(Relaxed) && is_asked_closely()
+    attention::is_needed() && is_asked_closely()
 }
 
 /// Anything that [`is_asked`] depends on has changed.
-pub(super) fn look_out() {
+pub fn look_out() {
     /// More requests than there can ever be.
     const EVERY_SEND: u64 = u64::MAX;
-    let mut asked = &raw const NEVER;
-    let mut heard = NEVER.load(Relaxed);
-    let mut answered = heard;
-    if is_on()
-        && let Some(arena) = arena::own()
-    {
-        let seen = SEEN.load(Relaxed);
-        let each_is_seen = |each| if each { EVERY_SEND } else { seen };
-        let is_busy = WAITING.load(Relaxed) || SHOWS.load(Relaxed);
-        asked = &raw const arena.words().asked;
-        heard = each_is_seen(is_busy);
-        answered = each_is_seen(is_busy || HIGH.load(Relaxed) != 0);
-    }
-    HEARD.store(heard, Relaxed);
-    ANSWERED.store(answered, Relaxed);
-    ASKED.store(asked.cast_mut(), Relaxed);
+    let (true, Some(arena)) = (is_on(), arena::own()) else {
+        return attention::drop_all();
+    };
+    let seen = SEEN.load(Relaxed);
+    let each_is_seen = |each| if each { EVERY_SEND } else { seen };
+    let is_busy = WAITING.load(Relaxed) || SHOWS.load(Relaxed);
+    attention::set(
+        &arena.words().asked,
+        each_is_seen(is_busy),
+        each_is_seen(is_busy || promoted::is_any()),
+    );
 }
 
 #[inline(never)]
@@ -165,7 +136,7 @@ fn is_asked_closely() -> bool {
     arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
         || WAITING.load(Relaxed)
         || SHOWS.load(Relaxed)
-        || (sends.is_multiple_of(SPARSE) && HIGH.load(Relaxed) != 0)
+        || (sends.is_multiple_of(SPARSE) && promoted::is_any())
 }
 
 /// Whether peers want buffers that were not sent since.
@@ -230,7 +201,10 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
     }
     let shown = match message.can_be_shown() {
         // SAFETY: the program sends it.
-        true => unsafe { owner.slots.show(arena, start, end - start, sends) },
+        true => unsafe {
+            let own = (tls::block() as usize, next::memmove(), &helping::ANSWERS);
+            owner.slots.show(arena, start, end - start, sends, own)
+        },
         false => None,
     };
     owner.note_shown(shown.is_some());
@@ -279,7 +253,8 @@ impl Owner {
     /// Gives the message a slot, if it is to have one and has none.
     fn give_slot(&mut self, arena: &Arena, message: Message, sends: u32) -> bool {
         let bytes = message.end - message.start;
-        let given = self.slots.add(arena, message.start, bytes, sends);
+        let answers = &helping::ANSWERS;
+        let given = (self.slots).add(arena, message.start, bytes, sends, answers);
         self.unshown = 0;
         SHOWS.store(self.slots.are_used(), Relaxed);
         given
@@ -296,19 +271,19 @@ impl Owner {
         }
         // Work that comes once in a process is no part of the price.
         if !self.bindings.set() {
-            super::explain("calls of madvise and mremap cannot be followed");
+            explain("calls of madvise and mremap cannot be followed");
             return;
         }
         let began = clock::now();
         // A device may have been opened since the last time: looking costs little beside a promotion.
         if let Err(reason) = plain::no_device_is_open() {
             self.held_by_device = true;
-            super::explain(reason);
+            explain(reason);
             return;
         }
         // What is cut out of a mapping leaves two more.
         if !self.may_map(arena, 2 * wanted.len() as u64) {
-            super::explain("this process has too many mappings");
+            explain("this process has too many mappings");
             return;
         }
         let areas = self.ordinary.areas(first, last);
@@ -356,8 +331,7 @@ impl Owner {
     fn move_in(&mut self, arena: &Arena, area: plain::Area) -> Option<usize> {
         let bytes = area.end - area.start;
         let offset = self.space.take(arena.capacity, area.start, bytes as u64)?;
-        LOW.fetch_min(area.start, Relaxed);
-        HIGH.fetch_max(area.end, Relaxed);
+        promoted::add(area.start, area.end);
         let before: u64 = self.promoted.iter().map(|range| range.bytes).sum();
         let mut done = 0;
         while done < bytes {
@@ -376,7 +350,7 @@ impl Owner {
         if done < bytes {
             // What is no longer mapped may be in the way.
             self.uncounted = 0;
-            super::explain("no memory is to be had for promoted buffers");
+            explain("no memory is to be had for promoted buffers");
             self.give_back(arena, offset + done as u64, (bytes - done) as u64);
         }
         if done == 0 {
@@ -394,9 +368,7 @@ impl Owner {
         );
         if area.huge && first < last {
             // SAFETY: MADV_COLLAPSE changes no content (madvise(2)); where it is unknown it does nothing.
-            unsafe {
-                super::discard::advise(first as *mut c_void, last - first, libc::MADV_COLLAPSE)
-            };
+            unsafe { discard::advise(first as *mut c_void, last - first, libc::MADV_COLLAPSE) };
         }
         Some(done)
     }
@@ -516,7 +488,7 @@ unsafe fn move_chunk(arena: &Arena, start: usize, bytes: usize, offset: u64) -> 
     // promise that nobody writes), in one step: the kernel holds the address space while it exchanges them.
     let moved = unsafe {
         core::ptr::copy_nonoverlapping(place.cast::<u8>(), window.start, bytes);
-        super::discard::exchange(window.start.cast(), bytes, place)
+        discard::exchange(window.start.cast(), bytes, place)
     };
     if moved {
         window.keep();

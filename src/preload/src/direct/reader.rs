@@ -1,11 +1,10 @@
 //! The receiver's side: which reads recur, which of them are made directly (see `reading`), and by which routine.
 
-use super::PAGE;
-use super::arena::Wish;
-use super::peer::Peer;
-use super::peers;
-use super::reading::{self, Kernel, Read, View};
+use super::reading::{self, Read, View};
+use super::report::explain;
 use super::sharing::Sharing;
+use super::switches::is_forced;
+use super::{candidates, peers};
 use crate::cancellation::held_back;
 use crate::clock;
 use copytune_core::direct::mechanism::{Mechanism, Plan, Way};
@@ -13,6 +12,10 @@ use copytune_core::direct::promotion_budget::{
     Account, Buffer, CREDIT, KernelCopy, SHARE, Urgency,
 };
 use copytune_core::routines::CopyFn;
+use copytune_protocol::Kernel;
+use copytune_protocol::PAGE;
+use copytune_protocol::arena::Wish;
+use copytune_protocol::peer::Peer;
 use core::sync::atomic::Ordering::Acquire;
 use libc::pid_t;
 use std::sync::Arc;
@@ -56,7 +59,7 @@ impl Known {
             reads: 0,
             peer: None,
             sharing: Sharing::default(),
-            mechanism: Mechanism::new(super::candidates().len()),
+            mechanism: Mechanism::new(candidates::all().len()),
         }
     }
 }
@@ -221,7 +224,7 @@ impl Reader {
             if known.reads == FEW {
                 match held_back(|| peers::get(read.process, kernel)) {
                     Ok(peer) => known.peer = Some(peer),
-                    Err(reason) => super::explain(reason),
+                    Err(reason) => explain(reason),
                 }
             }
             if known.peer.is_none() {
@@ -239,7 +242,7 @@ impl Reader {
         {
             return;
         }
-        let urgency = match (super::is_forced(), chooser) {
+        let urgency = match (is_forced(), chooser) {
             (true, _) => Urgency::Forced,
             (false, Chooser::Site(_)) => Urgency::Known,
             (false, Chooser::Process) if known.mechanism.is_worth_it(read.bytes) => {
@@ -306,7 +309,7 @@ fn plan(
             let plan = mechanism.plan(bytes, is_new);
             let routine = match plan.way {
                 Way::Kernel => None,
-                Way::Direct(number) => super::candidates().get(usize::from(number)).copied(),
+                Way::Direct(number) => candidates::all().get(usize::from(number)).copied(),
             };
             (plan, routine)
         }

@@ -1,20 +1,25 @@
 //! Reading one message directly: finding out where it lies now, and copying it from there.
 
-use super::mappings::Mapping;
-use super::peer::Peer;
+use super::report;
 use super::sharing::{LEAST as SHARED, Part, Sharing};
-use super::slot::{Place, Slot, pages};
-use super::slots::LONGEST;
-use super::{CREDULOUS, PAGE};
 use crate::clock;
+use crate::next::{self};
 use copytune_core::routines::CopyFn;
-use core::ffi::{c_ulong, c_void};
+use copytune_protocol::mappings::Mapping;
+use copytune_protocol::notice::{Place, Slot, pages};
+use copytune_protocol::notices::LONGEST;
+use copytune_protocol::peer::Peer;
+use copytune_protocol::{CREDULOUS, PAGE};
+use copytune_protocol::{Clock, Kernel};
+use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
-use libc::{iovec, pid_t, ssize_t};
+use libc::{iovec, pid_t};
 
-/// process_vm_readv(2).
-pub type Kernel =
-    unsafe extern "C" fn(pid_t, *const iovec, c_ulong, *const iovec, c_ulong, c_ulong) -> ssize_t;
+/// By which a reader waits for a sender's answer.
+const CLOCK: Clock = Clock {
+    now: clock::now,
+    rate: clock::rate,
+};
 
 /// At most so many mappings of the arena make up one message.
 const PIECES: usize = 8;
@@ -244,7 +249,7 @@ unsafe fn copy(
             }
         }
     }
-    super::count(read.bytes, shared, false);
+    report::count(read.bytes, shared, false);
     Some(shared)
 }
 
@@ -283,7 +288,10 @@ unsafe fn copy_shown(
         }
         let told = match CREDULOUS.load(Relaxed) && view.place != 0 {
             true => Place::At(view.place),
-            false => slot.place(number, view.late < PATIENT, lives),
+            false => {
+                let patience = (view.late < PATIENT).then_some(&CLOCK);
+                slot.place(number, patience, lives)
+            }
         };
         match told {
             Place::At(place) if place == view.place => {
@@ -293,7 +301,7 @@ unsafe fn copy_shown(
                 let tail = read.bytes - bytes - head;
                 // SAFETY: as the caller promises.
                 unsafe { copy_ends(peer, Some(slot), read, (head, tail), kernel)? };
-                super::count(read.bytes, 0, true);
+                report::count(read.bytes, 0, true);
                 return Some(());
             }
             Place::At(place) => view.place = place,
@@ -321,7 +329,12 @@ unsafe fn copy_ends(
 ) -> Option<()> {
     let are_shown = |slot: &Slot| {
         // SAFETY: a slot of the peer's arena; the target has room for the message, as the caller promises.
-        unsafe { slot.read(read.target, read.source, read.bytes, &peer.words().lives) }
+        unsafe {
+            {
+                let lives = &peer.words().lives;
+                slot.read(read.target, read.source, read.bytes, lives, next::memmove())
+            }
+        }
     };
     if head + tail == 0 || slot.is_some_and(are_shown) {
         return Some(());

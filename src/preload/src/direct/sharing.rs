@@ -1,14 +1,15 @@
 //! The receiver's part of a shared copy: it offers the sender chunks of a long message, copies others itself meanwhile, and
 //! waits for those that the sender has claimed. Whether an offer pays is tried out (see `copytune_core::direct::offer_trial`).
 
-use super::handover;
-use super::mappings::Mappings;
-use super::offer::{CHUNKS, Claimed, Terms};
-use super::peer::Peer;
-use super::{CREDULOUS, is_forced};
+use super::switches::{be_late, is_forced};
 use crate::clock;
 use copytune_core::direct::offer_trial::{Plan, Trial};
 use copytune_core::routines::CopyFn;
+use copytune_protocol::CREDULOUS;
+use copytune_protocol::handover;
+use copytune_protocol::mappings::Mappings;
+use copytune_protocol::offer::{CHUNKS, Claimed, Terms};
+use copytune_protocol::peer::Peer;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Shorter messages gain nothing: 128 KiB took 6.8 µs in chunks of 32 KiB, and 6.3 to 6.6 without the sender (as measured
@@ -132,7 +133,7 @@ unsafe fn share(peer: &Peer, part: Part, routine: CopyFn) -> Shared {
         unsafe { routine(part.target.add(start), part.from.add(start), bytes) };
     };
     let claimed = open.work(|chunk| {
-        super::be_late();
+        be_late();
         copy(terms.range(chunk));
     });
     let settled = await_sender(&claimed, &peer.mappings);

@@ -6,10 +6,9 @@
 //! shared; and where in the arena the whole pages lie, which the sender asks the kernel while it waits (see `helping`).
 //! It is written by its owner alone, under a number that is not 0 only while it is shown, and another one each time.
 
-use super::alive::{self, Life};
-use super::mappings::{File, Mappings};
-use super::{CREDULOUS, PAGE};
-use crate::{clock, copies};
+use crate::liveness::{self, Life};
+use crate::mappings::{File, Mappings};
+use crate::{CREDULOUS, Clock, Copy, PAGE};
 use core::ops::Range;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU64, fence};
@@ -28,7 +27,7 @@ pub struct Slot {
     /// where the first whole page lies, and all others behind it; 0: not so. One word: a thread that answers late, when another one
     /// has answered for a later number, must not leave its place with that number.
     answer: AtomicU64,
-    /// Which life (see `alive`) shows it, or [`NO_LIFE`].
+    /// Which life (see `liveness`) shows it, or [`NO_LIFE`].
     life: AtomicU64,
 }
 
@@ -77,16 +76,29 @@ impl Slot {
     /// the rest.
     ///
     /// # Safety
-    /// The slot lies in the calling process's own arena; the message is readable, and has at least one whole page.
-    pub unsafe fn show(&self, start: usize, bytes: usize, number: u64, life: Option<usize>) {
+    /// The slot lies in the calling process's own arena; the message is readable, and has at least one whole page; `copy` is
+    /// memcpy(3).
+    pub unsafe fn show(
+        &self,
+        start: usize,
+        bytes: usize,
+        number: u64,
+        life: Option<usize>,
+        copy: Copy,
+    ) {
         let (head, tail) = ends(start, bytes);
         self.hide();
         fence(Release);
         let room = self.room();
         // SAFETY: both ends are parts of the message, each shorter than a page, and there is room for both.
         unsafe {
-            renew(room, start as *const u8, head);
-            renew(room.add(head), (start + bytes - tail) as *const u8, tail);
+            renew(room, start as *const u8, head, copy);
+            renew(
+                room.add(head),
+                (start + bytes - tail) as *const u8,
+                tail,
+                copy,
+            );
         }
         let holder = life.map_or(NO_LIFE, |life| life as u64);
         self.life.store(holder, Relaxed);
@@ -154,12 +166,12 @@ impl Slot {
     }
 
     /// Where in the arena the whole pages of the message lie and have lain since it is shown under `number`. If the owner has
-    /// not asked yet, a reader that `waits` waits for some time.
+    /// not asked yet, a reader that brings a clock waits for some time.
     #[inline]
-    pub fn place(&self, number: u64, waits: bool, lives: &[Life]) -> Place {
+    pub fn place(&self, number: u64, patience: Option<&Clock>, lives: &[Life]) -> Place {
         let Some(place) = self
             .answer_to(number)
-            .or_else(|| waits.then(|| self.wait_for(number))?)
+            .or_else(|| self.wait_for(number, patience?))
         else {
             return Place::Late;
         };
@@ -179,10 +191,10 @@ impl Slot {
     }
 
     #[inline(never)]
-    fn wait_for(&self, number: u64) -> Option<u64> {
-        let patience = (clock::rate() * PATIENCE) as u64;
-        let began = clock::now();
-        while clock::now().wrapping_sub(began) < patience {
+    fn wait_for(&self, number: u64, clock: &Clock) -> Option<u64> {
+        let patience = ((clock.rate)() * PATIENCE) as u64;
+        let began = (clock.now)();
+        while (clock.now)().wrapping_sub(began) < patience {
             let place = self.answer_to(number);
             if place.is_some() {
                 return place;
@@ -197,20 +209,27 @@ impl Slot {
     #[inline]
     fn is_alive(&self, lives: &[Life]) -> bool {
         let life = self.life.load(Relaxed);
-        life == NO_LIFE || alive::holds(lives, life)
+        life == NO_LIFE || liveness::holds(lives, life)
     }
 
     /// Copies the ends of the message to where they belong in `target`, if they are shown all the while.
     ///
     /// # Safety
-    /// The slot lies in a mapped arena; `target` has room for the message, of which [`Slot::is_of`] holds.
-    pub unsafe fn read(&self, target: *mut u8, start: usize, bytes: usize, lives: &[Life]) -> bool {
+    /// The slot lies in a mapped arena; `target` has room for the message, of which [`Slot::is_of`] holds; `copy` is
+    /// memcpy(3).
+    pub unsafe fn read(
+        &self,
+        target: *mut u8,
+        start: usize,
+        bytes: usize,
+        lives: &[Life],
+        copy: Copy,
+    ) -> bool {
         let (head, tail) = ends(start, bytes);
         let before = self.shown.load(Acquire);
         if before == 0 || !self.is_of(start, bytes) {
             return false;
         }
-        let copy = copies::next_memmove();
         // SAFETY: as the caller promises; the bytes may be any.
         unsafe {
             let room = self.room();
@@ -239,11 +258,11 @@ pub enum Place {
 ///
 /// # Safety
 /// Both ranges are valid for `bytes` bytes and apart, and nobody writes them meanwhile.
-unsafe fn renew(target: *mut u8, source: *const u8, bytes: usize) {
+unsafe fn renew(target: *mut u8, source: *const u8, bytes: usize, copy: Copy) {
     // SAFETY: as the caller promises.
     unsafe {
         if libc::memcmp(target.cast(), source.cast(), bytes) != 0 {
-            copies::next_memmove()(target, source, bytes);
+            copy(target, source, bytes);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What the host has of address space, descriptors and mappings is its own: how much of it direct copies may take. Beyond that the
 //! kernel copies as before.
 
-use super::PAGE;
-use super::mappings::Mappings;
+use crate::PAGE;
+use crate::mappings::Mappings;
 use core::ffi::c_int;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;

@@ -6,9 +6,9 @@
 //! open through /proc; pidfd_getfd(2) takes the right to attach, and who has the socket may look into its queue and get the
 //! file, as often as it likes. Which descriptor that is, the owner says in its own memory, where the kernel's copy finds it.
 
-use super::limits;
-use super::mappings::Mappings;
-use super::reading::Kernel;
+use crate::Kernel;
+use crate::limits;
+use crate::mappings::Mappings;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU64;

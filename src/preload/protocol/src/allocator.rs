@@ -1,6 +1,6 @@
 //! Which parts of the arena are free for promoted pages.
 
-use super::arena::FIRST;
+use crate::arena::FIRST;
 
 /// Addresses of the process are taken together by so many bytes: each such part of the address space gets as much of the
 /// arena, which costs nothing before there are pages in it. What lies side by side there then does so here, and the kernel

@@ -1,10 +1,9 @@
-//! The owner's side of slots (see `slot`): which message has which.
+//! The owner's side of slots (see `notice`): which message has which.
 
-use super::alive::Holders;
-use super::arena::{Arena, FIRST};
-use super::slot::{STRIDE, Slot, ends, pages};
-use super::{PAGE, helping};
-use crate::tls;
+use crate::arena::{Arena, FIRST};
+use crate::liveness::Holders;
+use crate::notice::{STRIDE, Slot, ends, pages};
+use crate::{Copy, PAGE};
 use core::sync::atomic::Ordering;
 
 /// Longer messages have none: the kernel is asked, and copies their ends, in 1 µs of 30 and more.
@@ -32,6 +31,15 @@ pub struct Slots {
     /// What was shown so far.
     shown: u64,
     holders: Holders,
+}
+
+/// Whether and how senders of this process find out where their messages lie.
+#[derive(Clone, Copy)]
+pub struct Answers {
+    /// Whether they do.
+    pub are_given: fn() -> bool,
+    /// Has the next progress find out where the message of that slot lies.
+    pub ask: fn(&'static Slot),
 }
 
 /// The message that has a slot.
@@ -71,8 +79,15 @@ impl Slots {
 
     /// Gives a message of the program's `sends`-th send a slot, if there is anything to be shown of it, and it has none yet, and
     /// there is room, or another one's slot is idle. Returns whether it has a new one.
-    pub fn add(&mut self, arena: &Arena, start: usize, bytes: usize, sends: u32) -> bool {
-        let is_of_use = helping::answers() || ends(start, bytes) != (0, 0);
+    pub fn add(
+        &mut self,
+        arena: &Arena,
+        start: usize,
+        bytes: usize,
+        sends: u32,
+        answers: &Answers,
+    ) -> bool {
+        let is_of_use = (answers.are_given)() || ends(start, bytes) != (0, 0);
         let is_too_short = pages(start, bytes).is_empty();
         if bytes > LONGEST || is_too_short || !is_of_use || self.find(start, bytes).is_some() {
             return false;
@@ -141,35 +156,36 @@ impl Slots {
     }
 
     /// Shows a message that the calling thread is sending, the program's `sends`-th send; the slot is the caller's to hide when
-    /// that ends.
+    /// that ends. The calling thread's words are at `thread`.
     ///
     /// # Safety
-    /// The message is readable.
+    /// The message is readable; `copy` is memcpy(3).
     pub unsafe fn show(
         &mut self,
         arena: &'static Arena,
         start: usize,
         bytes: usize,
         sends: u32,
+        (thread, copy, answers): (usize, Copy, &Answers),
     ) -> Option<&'static Slot> {
         let number = self.find(start, bytes)?;
         let slot = arena.slot(number)?;
         self.messages.get_mut(number)?.latest = sends;
         self.shown += 1;
-        let life = match helping::answers() {
-            true => self.life(arena),
+        let life = match (answers.are_given)() {
+            true => self.life(arena, thread),
             false => None,
         };
         // SAFETY: as the caller promises; a message that has a slot has a whole page.
-        unsafe { slot.show(start, bytes, self.shown, life) };
+        unsafe { slot.show(start, bytes, self.shown, life, copy) };
         if life.is_some() {
-            helping::ask(slot);
+            (answers.ask)(slot);
         }
         Some(slot)
     }
 
-    /// The calling thread's.
-    fn life(&mut self, arena: &Arena) -> Option<usize> {
+    /// The calling thread's, whose words are at `thread`.
+    fn life(&mut self, arena: &Arena, thread: usize) -> Option<usize> {
         let used = self.used;
         let hide = |life| {
             for slot in (0..used).filter_map(|number| arena.slot(number)) {
@@ -178,8 +194,7 @@ impl Slots {
                 }
             }
         };
-        self.holders
-            .of(tls::thread() as usize, &arena.words().lives, hide)
+        self.holders.of(thread, &arena.words().lives, hide)
     }
 
     fn find(&self, start: usize, bytes: usize) -> Option<usize> {

@@ -1,16 +1,16 @@
-//! The arena: one memfd per process. Its first page holds words for peers, then come slots (see `slots`), from 2 MiB on promoted pages.
+//! The arena: one memfd per process. Its first page holds words for peers, then come slots (see `notices`), from 2 MiB on promoted pages.
 //!
 //! It cannot shrink, so no peer that has it mapped can be hurt; it disappears with the last process that has it
 //! mapped; and those alone can get it whom the kernel lets copy from the process (see `handover`). The process itself has no
 //! descriptor of it either, and does by mappings whatever there is to be done with it.
 
-use super::alive::{LIVES, Life};
-use super::mappings::File;
-use super::offer::Offer;
-use super::reading::Kernel;
-use super::slot::Slot;
-use super::window::{self, Key, Window};
-use super::{PAGE, handover, limits, slots};
+use crate::Kernel;
+use crate::liveness::{LIVES, Life};
+use crate::mappings::File;
+use crate::notice::Slot;
+use crate::offer::Offer;
+use crate::window::{self, Key, Window};
+use crate::{PAGE, handover, limits, notices};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use libc::{iovec, pid_t};
@@ -178,8 +178,16 @@ pub fn identify(descriptor: c_int) -> Option<(File, u64)> {
     Some((file, u64::try_from(status.st_size).ok()?))
 }
 
-/// Makes the arena.
+/// Makes this process's arena, and puts it where peers can get it.
 pub fn create() -> Result<(), &'static str> {
+    let (arena, opened) = new()?;
+    let cookie = arena.words().cookie.load(Ordering::Relaxed);
+    OWN.set(arena).map_err(|_| "there is one already")?;
+    handover::offer(&opened, cookie).ok_or("no socket is to be had")
+}
+
+/// Makes an arena that nobody knows of, and its open file.
+pub fn new() -> Result<(Arena, OwnedFd), &'static str> {
     const NO_MEMORY: &str = "no shared memory is to be had";
     let capacity = capacity()?;
     let opened = open_new().ok_or("memfd_create is not possible")?;
@@ -201,8 +209,7 @@ pub fn create() -> Result<(), &'static str> {
     let words: *mut Words = words.cast();
     // SAFETY: a page of zeroes, which is a valid value of atomics; it stays mapped for ever.
     let page = unsafe { &*words };
-    let cookie = random();
-    page.cookie.store(cookie, Ordering::Relaxed);
+    page.cookie.store(random(), Ordering::Relaxed);
     for life in &page.lives {
         life.prepare();
     }
@@ -215,8 +222,7 @@ pub fn create() -> Result<(), &'static str> {
         capacity,
         words: AtomicPtr::new(words),
     };
-    OWN.set(arena).map_err(|_| "there is one already")?;
-    handover::offer(&opened, cookie).ok_or("no socket is to be had")
+    Ok((arena, opened))
 }
 
 /// A memory file of mode 0, for as long as it is open here (see `handover`), and one that cannot be executed where the kernel knows of
@@ -287,7 +293,7 @@ impl Arena {
     pub fn slot(&self, number: usize) -> Option<&'static Slot> {
         let words: *const u8 = self.words.load(Ordering::Relaxed).cast();
         // SAFETY: as for `words`: everything before the promoted pages stays mapped; aligned to cache lines.
-        (number < slots::MOST).then(|| unsafe { &*words.add(slots::offset(number)).cast() })
+        (number < notices::MOST).then(|| unsafe { &*words.add(notices::offset(number)).cast() })
     }
 
     /// New memory that shows that part of the arena, all of whose pages are there, to be read and written.

@@ -1,13 +1,13 @@
 //! A process on this host whose arena this one has mapped.
 
-use super::PAGE;
-use super::arena::{self, FIRST, Words};
-use super::mappings::{File, Mappings};
-use super::reading::Kernel;
-use super::slot::Slot;
-use super::slots;
-use super::window::{Key, Window};
-use super::{handover, limits};
+use crate::Kernel;
+use crate::PAGE;
+use crate::arena::{self, FIRST, Words};
+use crate::mappings::{File, Mappings};
+use crate::notice::Slot;
+use crate::notices;
+use crate::window::{Key, Window};
+use crate::{handover, limits};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
@@ -199,11 +199,11 @@ impl Peer {
     /// Slot `number`; only such as have memory.
     #[inline]
     pub fn slot(&self, number: usize) -> Option<&Slot> {
-        let used = self.words().slots.load(Acquire).min(slots::MOST as u64);
+        let used = self.words().slots.load(Acquire).min(notices::MOST as u64);
         let first = self.segments[0].load(Relaxed);
         // SAFETY: inside the first segment, which is mapped and longer than the part before promoted pages, all of which can
         // be read (`map`); aligned to cache lines; atomics only, for which any content is valid.
-        ((number as u64) < used).then(|| unsafe { &*first.add(slots::offset(number)).cast() })
+        ((number as u64) < used).then(|| unsafe { &*first.add(notices::offset(number)).cast() })
     }
 }
 

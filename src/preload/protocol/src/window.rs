@@ -4,7 +4,7 @@
 //! mremap(2) with an old size of 0 makes one more mapping of what a shared one shows, from its first page on and as far as is
 //! asked for. So one page that stays mapped, and that nothing can read, is the key to all of the file.
 
-use super::{PAGE, limits};
+use crate::{PAGE, limits};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;

@@ -2,7 +2,7 @@
 //! An open file stays bound to the address space that it was opened for: after exec, exit or reuse of the process id it
 //! answers ESRCH or nothing (proc_pid_maps(5)).
 
-use super::limits;
+use crate::limits;
 use core::ffi::{c_int, c_ulong};
 use core::sync::atomic::{AtomicU8, Ordering};
 use libc::pid_t;

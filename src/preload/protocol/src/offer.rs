@@ -5,6 +5,7 @@
 //! comes late changes nothing. Only the receiver opens and closes. After closing, it waits for the chunks that the sender
 //! has claimed until then; there can be no more. tests/direct_offer.rs plays both sides with threads.
 
+use crate::PAGE;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -15,7 +16,6 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 pub const CHUNKS: [usize; 2] = [32 << 10, 64 << 10];
 /// Parts of a message.
 const PARTS: usize = 8;
-const PAGE: usize = 4096;
 /// Bits of a number of chunks; longer messages have longer chunks.
 const BITS: u32 = 12;
 const MOST_CHUNKS: usize = (1 << BITS) - 1;

@@ -1,6 +1,6 @@
 //! What peers want of the owner's messages (see `arena::Words::ask`), until a send meets it or too many did not.
 
-use super::arena::{Wish, Words};
+use crate::arena::{Wish, Words};
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Requests that wait for a send of their range.

@@ -1,0 +1,30 @@
+//! The range of addresses that promoted memory lies in. Every madvise, mremap and fork asks for it.
+
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// What was promoted lies between these addresses; empty: nothing was.
+static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
+static HIGH: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether something between `start` and `end` may be promoted memory.
+#[inline(always)]
+pub fn may_hold(start: usize, end: usize) -> bool {
+    start < HIGH.load(Relaxed) && end > LOW.load(Relaxed)
+}
+
+/// Whether anything was ever promoted.
+pub fn is_any() -> bool {
+    HIGH.load(Relaxed) != 0
+}
+
+/// Memory between `start` and `end` is about to be promoted.
+pub fn add(start: usize, end: usize) {
+    LOW.fetch_min(start, Relaxed);
+    HIGH.fetch_max(end, Relaxed);
+}
+
+/// Nothing is promoted any more: a forked child has made all its own.
+pub fn forget() {
+    LOW.store(usize::MAX, Relaxed);
+    HIGH.store(0, Relaxed);
+}

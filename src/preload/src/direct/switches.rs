@@ -1,0 +1,45 @@
+//! Whether this process takes part in direct copies, and how.
+
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+static ON: AtomicBool = AtomicBool::new(false);
+static FORCED: AtomicBool = AtomicBool::new(false);
+/// Test only: microseconds by which each chunk of a shared copy is late, on both sides.
+static LATE: AtomicU32 = AtomicU32::new(0);
+
+/// Whether messages may be read directly, and own buffers promoted.
+#[inline(always)]
+pub fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// Switches direct copies on or off. Returns whether they were on.
+pub fn set_on(on: bool) -> bool {
+    ON.swap(on, Ordering::SeqCst)
+}
+
+/// Whether every message that can be read directly is, whatever routine its site has.
+#[inline]
+pub fn is_forced() -> bool {
+    FORCED.load(Ordering::Relaxed)
+}
+
+/// See [`is_forced`].
+pub fn force(forced: bool) {
+    FORCED.store(forced, Ordering::Relaxed);
+}
+
+/// Test only: see [`be_late`].
+#[cfg(feature = "test-switches")]
+pub fn set_late(microseconds: u32) {
+    LATE.store(microseconds, Ordering::Relaxed);
+}
+
+/// Test only: delays a chunk of a shared copy.
+pub fn be_late() {
+    let late = LATE.load(Ordering::Relaxed);
+    if late > 0 {
+        // SAFETY: usleep(3) takes a number.
+        unsafe { libc::usleep(late) };
+    }
+}
