@@ -1,4 +1,5 @@
-//! README.md against the program: the variables and the subcommands that it names are those that exist.
+//! The documents against the program: the variables and the subcommands that they name are those that exist, and so are the files
+//! that they link to.
 
 use copytune_core::options;
 use std::collections::BTreeSet;
@@ -12,6 +13,9 @@ fn text(path: &str) -> String {
         .unwrap_or_else(|error| panic!("{} cannot be read: {error}", path.display()))
 }
 
+/// The reference for users.
+const GUIDE: &str = "docs/user-guide.md";
+
 /// The words of capitals, digits and underscores in `text` that begin with COPYTUNE.
 fn variables_in(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'))
@@ -21,23 +25,26 @@ fn variables_in(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_readme_names_every_variable_and_no_other() {
-    let named = variables_in(&text("README.md"));
-    let existing = options::variables()
+fn the_guide_names_every_variable_and_no_other() {
+    let named = variables_in(&text(GUIDE));
+    let existing: BTreeSet<String> = options::variables()
         .iter()
         .map(|variable| variable.name)
         .chain(options::COMMAND_VARIABLES.iter().map(|(name, _)| *name))
         .map(str::to_owned)
         .collect();
     assert_eq!(named, existing);
+    let mentioned = variables_in(&text("README.md"));
+    let unknown: Vec<&String> = mentioned.difference(&existing).collect();
+    assert!(unknown.is_empty(), "README.md names {unknown:?}");
 }
 
 #[test]
 fn the_table_of_variables_has_the_defaults_that_hold() {
-    let readme = text("README.md");
+    let guide = text(GUIDE);
     for variable in options::variables() {
         let row = format!("| `{}` |", variable.name);
-        let mut rows = readme.lines().filter(|line| line.starts_with(&row));
+        let mut rows = guide.lines().filter(|line| line.starts_with(&row));
         let found = rows.next().unwrap_or_else(|| panic!("no row {row}"));
         let cells: Vec<&str> = found.trim_matches('|').split('|').map(str::trim).collect();
         assert_eq!(cells.len(), 3, "{found}");
@@ -47,7 +54,7 @@ fn the_table_of_variables_has_the_defaults_that_hold() {
 }
 
 #[test]
-fn the_readme_names_every_subcommand() {
+fn the_guide_names_every_subcommand() {
     let output = Command::new(env!("CARGO_BIN_EXE_copytune"))
         .arg("--help")
         .output()
@@ -62,12 +69,12 @@ fn the_readme_names_every_subcommand() {
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     assert!(subcommands.contains(&"show"), "{help}");
-    let readme = text("README.md");
+    let guide = text(GUIDE);
     for subcommand in subcommands {
         let command = format!("copytune {subcommand}");
         assert!(
-            readme.contains(&command),
-            "README.md does not mention `{command}`"
+            guide.contains(&command),
+            "{GUIDE} does not mention `{command}`"
         );
     }
 }
@@ -80,7 +87,15 @@ fn every_file_that_a_document_links_to_exists() {
         "docs/architecture.md",
         "docs/benchmarks.md",
         "docs/copy-benchmark.md",
+        "docs/direct-copy.md",
+        "docs/glossary.md",
+        "docs/how-it-works.md",
+        "docs/limits.md",
+        "docs/method.md",
+        "docs/offline.md",
         "docs/results.md",
+        "docs/strategies.md",
+        "docs/user-guide.md",
         "docs/workloads.md",
         "nas-bench/README.md",
         "CHANGELOG.md",
