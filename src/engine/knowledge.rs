@@ -1,7 +1,7 @@
 //! What earlier runs know, for an engine.
 
+use super::recorded::Recordings;
 use crate::routines::RoutineId;
-use crate::state::flowgraph::Recordings;
 use crate::tuner::Saved;
 use hashbrown::HashMap;
 

@@ -33,6 +33,7 @@ use crate::tuner::Settings;
 use crate::tuner::again::Choices;
 use hashbrown::HashMap;
 use recorded::Watch;
+pub use recorded::{Recorded, Recordings};
 
 /// Slices of followed calls that one execution may last before it is given up for a pause.
 const MOST_INCOMPLETE: u8 = 16;

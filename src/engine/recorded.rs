@@ -1,9 +1,15 @@
 //! The engine's part in recording a flowgraph, and in following a recorded one.
 
-use super::{Engine, Mode, Notice};
-use crate::flow::Flowgraph;
-use crate::state::flowgraph::Recorded;
+use super::{Engine, Mode, NodeInfo, Notice};
+use crate::flow::{self, Flowgraph};
+use crate::mpi::call_site::Signature;
 use std::sync::Arc;
+
+/// A recorded flowgraph, as an engine takes it up.
+pub type Recorded = flow::Recorded<(NodeInfo, Signature)>;
+
+/// The recordings of one rank's threads.
+pub type Recordings = flow::Recordings<(NodeInfo, Signature)>;
 
 /// Calls before the first look: what a recording lacks, the first calls say nothing of.
 const FIRST_LOOK: u64 = 256;
@@ -35,7 +41,7 @@ impl Engine {
             return None;
         }
         let fits = |recorded: &&Arc<Recorded>| {
-            let first = recorded.graph.successors(crate::flow::START);
+            let first = recorded.graph.successors(flow::START);
             first
                 .filter_map(|(node, _)| recorded.nodes.get(node as usize))
                 .any(|(info, _)| info.identity == identity)

@@ -405,7 +405,7 @@ fn recorded_ping_pong() -> Knowledge {
         bytes: BYTES,
     };
     let edges = [(crate::flow::START, 0, 1), (0, 1, 9), (1, 0, 8)];
-    let recorded = crate::state::flowgraph::Recorded {
+    let recorded = Recorded {
         nodes: (0..2)
             .map(|node| (info(node, BYTES), signature(u64::from(node))))
             .collect(),

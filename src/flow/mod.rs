@@ -12,6 +12,7 @@ mod graph;
 mod intervals;
 mod loops;
 mod position;
+mod recording;
 mod tracker;
 mod traffic;
 
@@ -21,6 +22,7 @@ pub use intervals::{Interval, Partition};
 pub use loops::{Loop, LoopForest, LoopKind};
 pub(crate) use position::{Advance, OUTSIDE, Rare, Turn};
 pub use position::{Ended, Event, Foreseen};
+pub use recording::{Recorded, Recordings};
 pub use tracker::Tracker;
 pub use traffic::Traffic;
 

@@ -3,11 +3,21 @@
 //! For people to look at; no decision rests on it. Bounded: when all places are taken, neighbours are joined and
 //! each point stands for twice as many evaluations from then on, so that the whole search stays in view.
 
-use crate::tuner::Phase;
 use serde::{Deserialize, Serialize};
 
 /// Most points.
 pub const POINTS: usize = 256;
+
+/// What an evaluation was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// To find a configuration: it was a candidate of the search.
+    #[serde(rename = "quench")]
+    Search,
+    /// To decide about the winner: it was compared with the incumbent.
+    #[serde(rename = "guard")]
+    Comparison,
+}
 
 /// Some consecutive evaluations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -16,8 +26,9 @@ pub struct Point {
     pub cost: f32,
     /// Estimated relative cost of the best configuration known at their end.
     pub best: f32,
-    /// The phase at their end: quench, or guard, of which only the winner's executions count here.
-    pub phase: Phase,
+    /// What the last of them was for. Of a comparison only the winner's executions count here.
+    #[serde(rename = "phase")]
+    pub purpose: Purpose,
 }
 
 /// The evaluations of a search so far.
@@ -85,21 +96,21 @@ impl History {
 
     /// Adds an evaluation of this relative cost; `best` is that of the best configuration known.
     #[inline(always)]
-    pub fn add(&mut self, cost: f64, best: f64, phase: Phase) {
+    pub fn add(&mut self, cost: f64, best: f64, purpose: Purpose) {
         if self.stride == 1 && self.points.len() < POINTS {
             self.points.push(Point {
                 cost: cost as f32,
                 best: best as f32,
-                phase,
+                purpose,
             });
             return;
         }
-        self.join(cost, best, phase);
+        self.join(cost, best, purpose);
     }
 
     /// The same where a point stands for more than one evaluation.
     #[inline(never)]
-    fn join(&mut self, cost: f64, best: f64, phase: Phase) {
+    fn join(&mut self, cost: f64, best: f64, purpose: Purpose) {
         self.sum += cost;
         self.count += 1;
         if self.count < self.stride || self.points.len() >= POINTS && !self.make_room() {
@@ -108,7 +119,7 @@ impl History {
         self.points.push(Point {
             cost: (self.sum / f64::from(self.count)) as f32,
             best: best as f32,
-            phase,
+            purpose,
         });
         (self.sum, self.count) = (0.0, 0);
     }
@@ -141,7 +152,7 @@ mod tests {
     use super::*;
 
     fn add(history: &mut History, cost: f64) {
-        history.add(cost, cost, Phase::Quench);
+        history.add(cost, cost, Purpose::Search);
     }
 
     proptest::proptest! {
@@ -172,7 +183,7 @@ mod tests {
         let point = Point {
             cost: 0.9,
             best: 0.8,
-            phase: Phase::Quench,
+            purpose: Purpose::Search,
         };
         for (stride, points) in [(3, 1), (0, 1), (4, POINTS + 1)] {
             let history = History::new(stride, vec![point; points]);
@@ -180,7 +191,7 @@ mod tests {
         }
         let mut full = History::new(1 << 31, vec![point; POINTS]).resume();
         full.count = full.stride - 1;
-        full.add(1.0, 1.0, Phase::Guard);
+        full.add(1.0, 1.0, Purpose::Comparison);
         assert_eq!(
             (full.stride(), full.points().len()),
             (1 << 31, POINTS / 2 + 1)

@@ -4,7 +4,7 @@ use crate::engine::{Engine, Interval, Knowledge, Known, Stage};
 use crate::flow::{Class, NodeId};
 use crate::mpi::call_site::{self, Signature};
 use crate::routines::{self, DEFAULT, RoutineId};
-use crate::search::history::{History, Point};
+use crate::search::history::{History, Point, Purpose};
 use crate::state::RankState;
 use crate::state::format::{self, Copied, Gain, Language, Measure, Module, Site, Stop};
 use crate::tuner::guard::Finding;
@@ -409,7 +409,10 @@ fn plain_history(history: &History) -> format::History {
                 (
                     plain(point.cost),
                     plain(point.best),
-                    plain_phase(point.phase),
+                    match point.purpose {
+                        Purpose::Search => format::Phase::Quench,
+                        Purpose::Comparison => format::Phase::Guard,
+                    },
                 )
             })
             .collect()
@@ -421,9 +424,9 @@ fn history_of(history: &format::History) -> History {
     let points = history.points().map(|(cost, best, phase)| Point {
         cost: f32::from(cost) / format::History::UNIT,
         best: f32::from(best) / format::History::UNIT,
-        phase: match phase {
-            format::Phase::Guard => Phase::Guard,
-            _ => Phase::Quench,
+        purpose: match phase {
+            format::Phase::Guard => Purpose::Comparison,
+            _ => Purpose::Search,
         },
     });
     History::new(history.stride, points.collect())

@@ -5,6 +5,7 @@ use super::evaluation::REQUESTED_DEFAULTS;
 use super::guard::{Finding, Guard, Outcome, Pace};
 use super::usage::Trials;
 use super::{Phase, Tuner};
+use crate::search::history::Purpose;
 
 impl Tuner {
     #[cold]
@@ -122,7 +123,7 @@ impl Tuner {
         };
         if guard.winner_runs() && !guard.evicts() {
             let best = self.search.elites.best().estimate();
-            self.history.add(cost / baseline, best, Phase::Guard);
+            self.history.add(cost / baseline, best, Purpose::Comparison);
         }
         let decision = guard.observe(cost / baseline, cost, &mut self.search.random);
         let faster = decision.is_some_and(|outcome| outcome.finding == Finding::Faster);

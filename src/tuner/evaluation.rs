@@ -2,6 +2,7 @@
 
 use crate::search::Search;
 use crate::search::drafts::Draft;
+use crate::search::history::Purpose;
 use crate::search::strategies::{self, Strategy, Verdict};
 use crate::tuner::again::TIMES;
 use crate::tuner::{COSTS, Phase, Tuner};
@@ -111,7 +112,7 @@ impl Tuner {
             ..
         } = &mut self.search;
         let (estimate, new_best) = elites.record(candidate, cost, prediction, model.noise());
-        self.history.add(relative, elites.least(), Phase::Quench);
+        self.history.add(relative, elites.least(), Purpose::Search);
         self.classes.consider(candidate, cost, model.noise());
         let verdict = Verdict { estimate, new_best };
         if !self.straight {

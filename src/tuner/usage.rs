@@ -1,4 +1,4 @@
-//! What was adopted, in use: whether it pays in the program as a whole. Trials find out ([`crate::engine`]); what they have
+//! What was adopted, in use: whether it pays in the program as a whole. Trials find out; what they have
 //! found outlives the run.
 
 use crate::tuner::guard::Finding;
