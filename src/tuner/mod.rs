@@ -5,37 +5,37 @@
 //!
 //! | phase | runs | ends |
 //! | --- | --- | --- |
-//! | baseline | the default ([`class`]) | when most executions fall into classes with a known default cost |
+//! | baseline | the default ([`baseline`]) | when most executions fall into classes with a known default cost |
 //! | quench | what the strategy proposes ([`strategies`], [`strategies::quench`]) | when the strategy has settled |
-//! | guard | winner and default by turns ([`guard`]) | when a confidence interval separates them or a budget ends |
-//! | adopted, rejected | the winner, or the default | when the cost has shifted for long ([`drift`]), or another search pays ([`again`]) |
+//! | guard | winner and default by turns ([`comparison`]) | when a confidence interval separates them or a budget ends |
+//! | adopted, rejected | the winner, or the default | when the cost has shifted for long ([`drift`]), or another search pays ([`further_search`]) |
 //!
 //! No phase before a decision outlasts a bounded number of executions, whatever they are (effort.rs).
 //!
 //! After [`Tuner::new`] nothing here allocates, locks or panics.
 
-pub mod again;
-pub mod class;
+pub mod baseline;
+pub mod comparison;
 mod decision;
 pub mod drift;
 mod effort;
-mod evaluation;
-pub mod guard;
+mod execution;
+pub mod further_search;
 pub mod saved;
 pub mod space;
-pub mod usage;
+pub mod trials;
 
 use crate::search::Search;
 use crate::search::configuration::Configuration;
 use crate::search::drafts::Draft;
 use crate::search::history::History;
 use crate::search::strategies::{self, Strategy};
-use crate::tuner::again::{Again, Choices, Interrupted};
-use crate::tuner::class::{Class, Classes};
+use crate::tuner::baseline::{Class, Classes};
+use crate::tuner::comparison::{Finding, Guard, Outcome};
 use crate::tuner::drift::Drift;
 use crate::tuner::effort::Effort;
-use crate::tuner::guard::{Finding, Guard, Outcome};
-use crate::tuner::usage::Trials;
+use crate::tuner::further_search::{Again, Choices, Interrupted};
+use crate::tuner::trials::Trials;
 use serde::{Deserialize, Serialize};
 
 pub use crate::tuner::saved::{Saved, SavedError};
@@ -66,7 +66,7 @@ pub struct Settings {
     pub turn: u8,
     /// Length of such a stretch, in executions; 0: no turns, explore always.
     pub stretch: u32,
-    /// For how long a choice that is not among the first ([`again::Choices`]) may affect what comes after it, in the
+    /// For how long a choice that is not among the first ([`further_search::Choices`]) may affect what comes after it, in the
     /// unit of costs.
     pub lasting: f64,
     /// How long it may take until such a choice costs what it costs for good, in caches that were emptied; the same unit.

@@ -12,8 +12,8 @@
 
 use crate::search::configuration::Configuration;
 use crate::stats::Interval;
+use crate::tuner::comparison::{Finding, Guard, Outcome, Pace};
 use crate::tuner::effort::Effort;
-use crate::tuner::guard::{Finding, Guard, Outcome, Pace};
 use crate::tuner::{COSTS, Phase, Tuner};
 use serde::{Deserialize, Serialize};
 

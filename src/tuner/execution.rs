@@ -4,7 +4,7 @@ use crate::search::Search;
 use crate::search::drafts::Draft;
 use crate::search::history::Purpose;
 use crate::search::strategies::{self, Strategy, Verdict};
-use crate::tuner::again::TIMES;
+use crate::tuner::further_search::TIMES;
 use crate::tuner::{COSTS, Phase, Tuner};
 
 /// Executions with the default that a class met during exploration asks for at a time.
