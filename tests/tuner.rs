@@ -386,7 +386,6 @@ fn excess_after(pairs: usize, evaluations: usize, name: &str) -> f64 {
             };
             let settings = Settings {
                 seed: seed + 1000,
-                stretch: 0,
                 strategy,
                 ..Settings::default()
             };

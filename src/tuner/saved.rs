@@ -261,7 +261,6 @@ impl Tuner {
             history: saved.history.resume(),
             started: false,
             reguard: saved.reguard,
-            ticks: 0,
             owed: 0,
             straight: false,
             scale: 0.0,

@@ -310,7 +310,6 @@ pub fn new_engine() -> Option<(Engine, Library)> {
         bounded: job.options.bounded.then(clock::rate),
         tuner: Settings {
             seed: job.options.seed ^ u64::from(job.place.0) << 32,
-            turn: (job.place.0 & 1) as u8,
             lasting: routines::LASTING * clock::rate(),
             settling: routines::SETTLING * clock::rate(),
             strategy: strategies::by_name(job.options.strategy).unwrap_or(strategies::default()),
