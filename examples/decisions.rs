@@ -1,4 +1,4 @@
-//! Prints whether the two ends of a message should take turns, and what the guard decides: `cargo run --release --example
+//! Prints how tuners at both ends of a message come near the optimum, and what the guard decides: `cargo run --release --example
 //! decisions [SEEDS]`.
 
 use copytune_core::stats::median;
@@ -12,7 +12,6 @@ fn adopted(gain: f64, seeds: u64) -> (u64, f64) {
             &[2],
             &Settings {
                 seed,
-                stretch: 0,
                 ..Settings::default()
             },
         );
@@ -35,29 +34,26 @@ fn main() {
         .nth(1)
         .and_then(|n| n.parse().ok())
         .unwrap_or(100);
+    let curves: Vec<Vec<f64>> = (0..seeds)
+        .map(|seed| {
+            let settings = Settings {
+                seed,
+                ..Settings::default()
+            };
+            convergence_of_two_ends(&Space::new(1, 40, 0.2, seed), &settings, USUAL_NOISE, 800)
+        })
+        .collect();
+    let points: Vec<String> = [50, 100, 150, 200, 300, 800]
+        .iter()
+        .map(|&at| {
+            let excess = median(&curves.iter().map(|curve| curve[at - 1]).collect::<Vec<_>>());
+            format!("{at}: {:.1} %", 100.0 * excess.unwrap_or(f64::NAN))
+        })
+        .collect();
     println!(
-        "two ends, one variable of 40 choices each, by length of the stretches in which they take turns"
+        "two ends, one variable of 40 choices each: {}",
+        points.join(", ")
     );
-    for stretch in [0, 1, 2, 4, 8, 16, 32] {
-        let curves: Vec<Vec<f64>> = (0..seeds)
-            .map(|seed| {
-                let settings = Settings {
-                    seed,
-                    stretch,
-                    ..Settings::default()
-                };
-                convergence_of_two_ends(&Space::new(1, 40, 0.2, seed), &settings, USUAL_NOISE, 800)
-            })
-            .collect();
-        let points: Vec<String> = [50, 100, 150, 200, 300, 800]
-            .iter()
-            .map(|&at| {
-                let excess = median(&curves.iter().map(|curve| curve[at - 1]).collect::<Vec<_>>());
-                format!("{at}: {:.1} %", 100.0 * excess.unwrap_or(f64::NAN))
-            })
-            .collect();
-        println!("  {stretch:3}: {}", points.join(", "));
-    }
     for gain in [0.0, 0.03, 0.10, -0.03] {
         let (count, executions) = adopted(gain, 10 * seeds);
         println!(

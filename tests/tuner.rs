@@ -5,7 +5,7 @@ mod tuners;
 use copytune_core::search::strategies;
 use copytune_core::stats::median;
 use copytune_core::stats::random::Random;
-use copytune_core::tuner::guard::Finding;
+use copytune_core::tuner::comparison::Finding;
 use copytune_core::tuner::space::{Noise, Space, Synthetic, USUAL_NOISE, convergence, run};
 use copytune_core::tuner::{Phase, Sample, Saved, SavedError, Settings, Tuner};
 use proptest::prelude::*;
@@ -386,7 +386,6 @@ fn excess_after(pairs: usize, evaluations: usize, name: &str) -> f64 {
             };
             let settings = Settings {
                 seed: seed + 1000,
-                stretch: 0,
                 strategy,
                 ..Settings::default()
             };

@@ -3,8 +3,8 @@
 mod tuners;
 
 use copytune_core::stats::random::Random;
-use copytune_core::tuner::again::Choices;
-use copytune_core::tuner::guard::Finding;
+use copytune_core::tuner::comparison::Finding;
+use copytune_core::tuner::further_search::Choices;
 use copytune_core::tuner::space::{USUAL_NOISE, run};
 use copytune_core::tuner::{Phase, Saved, Settings, Tuner};
 use tuners::{ENOUGH, sample, settings};

@@ -11,7 +11,7 @@ use super::{Config, Node};
 use crate::flow::{IntervalId, NodeId};
 use crate::routines::{CopyFn, Features, RoutineId};
 use crate::stats::Sums;
-use crate::tuner::usage::Verdict;
+use crate::tuner::trials::Verdict;
 use crate::tuner::{Phase, Settings, Tuner};
 use presence::Presence;
 

@@ -30,7 +30,7 @@ use crate::mpi::call_site::Fnv;
 use crate::routines::forced::Forcing;
 use crate::routines::{self, DEFAULT, Features, Routine, RoutineId};
 use crate::tuner::Settings;
-use crate::tuner::again::Choices;
+use crate::tuner::further_search::Choices;
 use hashbrown::HashMap;
 use recorded::Watch;
 pub use recorded::{Recorded, Recordings};

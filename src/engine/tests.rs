@@ -5,7 +5,7 @@ mod quiet;
 mod trial;
 
 use super::*;
-use crate::tuner::guard::Finding;
+use crate::tuner::comparison::Finding;
 use crate::tuner::{Phase, Tuner};
 
 /// A clock that tests set.

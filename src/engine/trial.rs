@@ -14,7 +14,7 @@ use super::{Clock, Engine, Interval, Mode};
 use crate::flow::IntervalId;
 use crate::stats::random::Random;
 use crate::stats::{share_of_error, trimmed_interval};
-use crate::tuner::usage::Verdict;
+use crate::tuner::trials::Verdict;
 use crate::tuner::{Phase, Tuner};
 
 /// Calls of a stretch but the last one, which is followed in any case.

@@ -7,7 +7,7 @@ use crate::routines::{self, DEFAULT, RoutineId};
 use crate::search::history::{History, Point, Purpose};
 use crate::state::RankState;
 use crate::state::format::{self, Copied, Gain, Language, Measure, Module, Site, Stop};
-use crate::tuner::guard::Finding;
+use crate::tuner::comparison::Finding;
 use crate::tuner::{self, Phase, Tuner};
 use hashbrown::HashMap;
 

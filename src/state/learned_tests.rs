@@ -5,7 +5,7 @@ use crate::state::Key;
 use crate::state::flowgraph;
 use crate::state::graph::{Ending, GraphShard, Recorded};
 use crate::tuner::Settings;
-use crate::tuner::usage::Verdict;
+use crate::tuner::trials::Verdict;
 use std::collections::BTreeMap;
 
 /// A clock that the test sets.

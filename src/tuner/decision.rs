@@ -1,9 +1,9 @@
 //! The end of a search: the guard's comparison, what is settled by it, and what opens it again.
 
+use super::comparison::{Finding, Guard, Outcome, Pace};
 use super::effort::Effort;
-use super::evaluation::REQUESTED_DEFAULTS;
-use super::guard::{Finding, Guard, Outcome, Pace};
-use super::usage::Trials;
+use super::execution::REQUESTED_DEFAULTS;
+use super::trials::Trials;
 use super::{Phase, Tuner};
 use crate::search::history::Purpose;
 

@@ -5,37 +5,44 @@
 //!
 //! | phase | runs | ends |
 //! | --- | --- | --- |
-//! | baseline | the default ([`class`]) | when most executions fall into classes with a known default cost |
+//! | baseline | the default ([`baseline`]) | when most executions fall into classes with a known default cost |
 //! | quench | what the strategy proposes ([`strategies`], [`strategies::quench`]) | when the strategy has settled |
-//! | guard | winner and default by turns ([`guard`]) | when a confidence interval separates them or a budget ends |
-//! | adopted, rejected | the winner, or the default | when the cost has shifted for long ([`drift`]), or another search pays ([`again`]) |
+//! | guard | winner and default by turns ([`comparison`]) | when a confidence interval separates them or a budget ends |
+//! | adopted, rejected | the winner, or the default | when the cost has shifted for long ([`drift`]), or another search pays ([`further_search`]) |
 //!
 //! No phase before a decision outlasts a bounded number of executions, whatever they are (effort.rs).
 //!
 //! After [`Tuner::new`] nothing here allocates, locks or panics.
+//!
+//! # Both ends of a message explore at once
+//!
+//! Two tuners at the ends of one message (40 choices each, 5 % noise, medians over 100 seeds) come within 4.2 % of the optimum in
+//! 50 executions and 3.6 % in 100 when both explore always. When they take turns of 1 to 32 executions they stand at 5.3 to
+//! 8.1 % and 4.4 to 6.3 % by then, and end at 3.3 to 3.9 %, as without: the other end's experiments are random and
+//! fade as both cool, so they average out like any noise, while a turn that is not used is lost.
 
-pub mod again;
-pub mod class;
+pub mod baseline;
+pub mod comparison;
 mod decision;
 pub mod drift;
 mod effort;
-mod evaluation;
-pub mod guard;
+mod execution;
+pub mod further_search;
 pub mod saved;
 pub mod space;
-pub mod usage;
+pub mod trials;
 
 use crate::search::Search;
 use crate::search::configuration::Configuration;
 use crate::search::drafts::Draft;
 use crate::search::history::History;
 use crate::search::strategies::{self, Strategy};
-use crate::tuner::again::{Again, Choices, Interrupted};
-use crate::tuner::class::{Class, Classes};
+use crate::tuner::baseline::{Class, Classes};
+use crate::tuner::comparison::{Finding, Guard, Outcome};
 use crate::tuner::drift::Drift;
 use crate::tuner::effort::Effort;
-use crate::tuner::guard::{Finding, Guard, Outcome};
-use crate::tuner::usage::Trials;
+use crate::tuner::further_search::{Again, Choices, Interrupted};
+use crate::tuner::trials::Trials;
 use serde::{Deserialize, Serialize};
 
 pub use crate::tuner::saved::{Saved, SavedError};
@@ -61,12 +68,7 @@ pub enum Phase {
 pub struct Settings {
     /// Seed of all its randomness: same seed and same costs give the same configurations.
     pub seed: u64,
-    /// Which of two alternating stretches this process explores in, so that the two ends of a message take
-    /// turns (its rank's parity).
-    pub turn: u8,
-    /// Length of such a stretch, in executions; 0: no turns, explore always.
-    pub stretch: u32,
-    /// For how long a choice that is not among the first ([`again::Choices`]) may affect what comes after it, in the
+    /// For how long a choice that is not among the first ([`further_search::Choices`]) may affect what comes after it, in the
     /// unit of costs.
     pub lasting: f64,
     /// How long it may take until such a choice costs what it costs for good, in caches that were emptied; the same unit.
@@ -79,8 +81,6 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             seed: 0,
-            turn: 0,
-            stretch: STRETCH,
             lasting: 0.0,
             settling: 0.0,
             strategy: strategies::default(),
@@ -92,8 +92,6 @@ impl std::fmt::Debug for Settings {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Settings")
             .field("seed", &self.seed)
-            .field("turn", &self.turn)
-            .field("stretch", &self.stretch)
             .field("lasting", &self.lasting)
             .field("settling", &self.settling)
             .field("strategy", &self.strategy.name())
@@ -101,12 +99,6 @@ impl std::fmt::Debug for Settings {
     }
 }
 
-/// Default length of the stretches in which two ends take turns: none. Two tuners at the ends of one message (40
-/// choices each, 5 % noise, medians over 100 seeds by `examples/decisions.rs`) come within 4.2 % of the optimum in 50
-/// executions and 3.6 % in 100 when both explore always. With stretches of 1 to 32 executions they stand at 5.3 to
-/// 8.1 % and 4.4 to 6.3 % by then, and end at 3.3 to 3.9 %, as without: the other end's experiments are random and
-/// fade as both cool, so they average out like any noise, while a turn that is not used is lost.
-pub const STRETCH: u32 = 0;
 /// Costs that are believed, in any sensible unit of time: keeps every sum and ratio finite.
 pub const COSTS: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
@@ -158,8 +150,6 @@ pub struct Tuner {
     started: bool,
     /// Whether the baseline being collected leads straight to the guard, with the winner known.
     reguard: bool,
-    /// Counted executions of the exploration, for the turns.
-    ticks: u32,
     /// Executions with the default still owed to a class without baseline.
     owed: u32,
     /// In a further search: how often the candidate has run.
@@ -207,7 +197,6 @@ impl Tuner {
             history: History::with_room(),
             started: false,
             reguard: false,
-            ticks: 0,
             owed: 0,
             straight: false,
             scale: 0.0,
@@ -432,13 +421,6 @@ impl Tuner {
         }
     }
 
-    /// Whether it is this end's turn to explore.
-    #[inline]
-    fn exploring(&self) -> bool {
-        self.settings.stretch == 0
-            || (self.ticks / self.settings.stretch) & 1 == u32::from(self.settings.turn & 1)
-    }
-
     /// Makes a candidate, all of it at once.
     fn propose(&mut self) {
         self.search.begin();
@@ -447,16 +429,8 @@ impl Tuner {
         }
         if self.owed > 0 {
             self.search.candidate.reset();
-        } else if self.exploring() {
-            if !self.propose_uniform() && !self.propose_company() {
-                self.settings.strategy.propose(&mut self.search);
-            }
-        } else if self.ticks.is_multiple_of(self.settings.stretch) {
-            // Held through the stretch, so that the other end compares under the same conditions.
-            let Search {
-                elites, candidate, ..
-            } = &mut self.search;
-            candidate.assign(&elites.best().configuration);
+        } else if !self.propose_uniform() && !self.propose_company() {
+            self.settings.strategy.propose(&mut self.search);
         }
         self.search.choose_rest();
     }

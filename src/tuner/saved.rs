@@ -4,12 +4,12 @@ use crate::search::configuration::Configuration;
 use crate::search::history::History;
 use crate::search::model::Cell;
 use crate::search::{SavedSearch, Search};
-use crate::tuner::again::{Again, Choices, Interrupted};
-use crate::tuner::class::{Class, Classes};
+use crate::tuner::baseline::{Class, Classes};
+use crate::tuner::comparison::{Guard, Outcome};
 use crate::tuner::drift::Drift;
 use crate::tuner::effort::Effort;
-use crate::tuner::guard::{Guard, Outcome};
-use crate::tuner::usage::Trials;
+use crate::tuner::further_search::{Again, Choices, Interrupted};
+use crate::tuner::trials::Trials;
 use crate::tuner::{Phase, Settings, Tuner};
 use serde::{Deserialize, Serialize};
 
@@ -261,7 +261,6 @@ impl Tuner {
             history: saved.history.resume(),
             started: false,
             reguard: saved.reguard,
-            ticks: 0,
             owed: 0,
             straight: false,
             scale: 0.0,

@@ -261,21 +261,20 @@ pub fn convergence(
     curve
 }
 
-/// The same with a tuner of its own at either end of the message, each seeing only its own choice (`Settings::turn` 0 and 1):
-/// excess of both bests together after each execution.
+/// The same with a tuner of its own at either end of the message, each seeing only its own choice: excess of both bests
+/// together after each execution.
 pub fn convergence_of_two_ends(
     space: &Space,
     settings: &Settings,
     noise: Noise,
     executions: usize,
 ) -> Vec<f64> {
-    let end = |turn: u8| {
-        let seed = settings.seed.wrapping_mul(2).wrapping_add(u64::from(turn));
+    let end = |number: u64| {
+        let seed = settings.seed.wrapping_mul(2).wrapping_add(number);
         Tuner::new(
             &space.choices()[..1],
             &Settings {
                 seed,
-                turn,
                 ..settings.clone()
             },
         )

@@ -3,7 +3,7 @@
 use super::quiet::Hooked;
 use super::*;
 use crate::stats::random::Random;
-use crate::tuner::usage::Verdict;
+use crate::tuner::trials::Verdict;
 
 /// A ping-pong whose calls take `toll` ticks more where they are followed. How many calls passed unseen.
 fn ping_pong(hooked: &mut Hooked, rounds: usize, toll: u64) -> usize {

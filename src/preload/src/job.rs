@@ -68,7 +68,6 @@ impl Job {
             bounded: self.options.bounded.then(clock::rate),
             tuner: Settings {
                 seed: self.options.seed ^ u64::from(self.place.0) << 32,
-                turn: (self.place.0 & 1) as u8,
                 lasting: routines::LASTING * clock::rate(),
                 settling: routines::SETTLING * clock::rate(),
                 strategy: strategies::by_name(self.options.strategy)

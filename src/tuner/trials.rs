@@ -1,7 +1,7 @@
 //! What was adopted, in use: whether it pays in the program as a whole. Trials find out; what they have
 //! found outlives the run.
 
-use crate::tuner::guard::Finding;
+use crate::tuner::comparison::Finding;
 use crate::tuner::{Phase, Tuner};
 use serde::{Deserialize, Serialize};
 

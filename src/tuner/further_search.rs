@@ -12,8 +12,8 @@
 
 use crate::search::configuration::Configuration;
 use crate::stats::Interval;
+use crate::tuner::comparison::{Finding, Guard, Outcome, Pace};
 use crate::tuner::effort::Effort;
-use crate::tuner::guard::{Finding, Guard, Outcome, Pace};
 use crate::tuner::{COSTS, Phase, Tuner};
 use serde::{Deserialize, Serialize};
 
@@ -211,7 +211,7 @@ impl Tuner {
                 self.effort = Effort::default();
                 self.search.model.let_in();
                 self.search.model.doubt();
-                self.uniform = (self.choices.len() > 1 && self.settings.stretch == 0).then_some(0);
+                self.uniform = (self.choices.len() > 1).then_some(0);
                 self.settings.strategy.reopen(&mut self.search);
                 self.phase = Phase::Quench;
                 self.propose();
@@ -298,7 +298,7 @@ impl Tuner {
     /// evaluations are of the same with the best of those at every variable: mixed with others both may seem equally good, but
     /// only what leaves the caches the same everywhere goes on as it was. False: there is no such one.
     pub(super) fn begin_company(&mut self) -> bool {
-        if self.standing.is_none() || self.company.is_some() || self.settings.stretch > 0 {
+        if self.standing.is_none() || self.company.is_some() {
             return false;
         }
         self.company = Some(0);

@@ -4,7 +4,7 @@ use crate::search::Search;
 use crate::search::drafts::Draft;
 use crate::search::history::Purpose;
 use crate::search::strategies::{self, Strategy, Verdict};
-use crate::tuner::again::TIMES;
+use crate::tuner::further_search::TIMES;
 use crate::tuner::{COSTS, Phase, Tuner};
 
 /// Executions with the default that a class met during exploration asks for at a time.
@@ -71,7 +71,6 @@ impl Tuner {
         self.straight = self.started
             && self.standing.is_none()
             && self.owed == 0
-            && self.settings.stretch == 0
             && strategies::is_default(self.settings.strategy);
     }
 
@@ -126,8 +125,7 @@ impl Tuner {
         settled
     }
 
-    /// Where not every execution is the strategy's, but defaults are owed, or there are turns; or with another strategy
-    /// than the default one.
+    /// Where not every execution is the strategy's, but defaults are owed, or with another strategy than the default one.
     #[inline(never)]
     fn advance_otherwise(&mut self, verdict: Verdict) {
         if self.uniform.is_some() && self.owed == 0 {
@@ -150,27 +148,15 @@ impl Tuner {
             }
             return;
         }
-        if self.owed == 0 && self.settings.stretch == 0 {
+        if self.owed == 0 {
             if self.settings.strategy.advance(&mut self.search, verdict) {
                 self.decide_winner();
             }
             return;
         }
         self.search.absorb();
-        if self.owed > 0 {
-            self.owed -= 1;
-            self.find_course();
-        } else {
-            let exploring = self.exploring();
-            self.ticks = self.ticks.wrapping_add(1);
-            if exploring {
-                self.settings.strategy.judge(&mut self.search, verdict);
-                if self.settings.strategy.settled(&self.search) {
-                    self.decide_winner();
-                    return;
-                }
-            }
-        }
+        self.owed -= 1;
+        self.find_course();
         self.propose();
     }
 
