@@ -5,10 +5,10 @@
 //! | sys | |
 //! | mpi | sys |
 //! | direct/shared | sys |
-//! | direct/transparency | sys, direct/shared |
-//! | direct/sender | sys, direct/shared, direct/transparency |
-//! | direct/receiver | sys, direct/shared |
-//! | direct | sys, direct/shared, direct/transparency, direct/sender, direct/receiver |
+//! | direct/transparency | protocol, sys, direct/shared |
+//! | direct/sender | protocol, sys, direct/shared, direct/transparency |
+//! | direct/receiver | protocol, sys, direct/shared |
+//! | direct | protocol, direct/shared, direct/transparency, direct/sender, direct/receiver |
 //! | thread | sys, mpi, direct |
 //! | life | sys, mpi, direct, thread |
 //! | hooks | sys, mpi, direct, thread, life |
@@ -16,8 +16,7 @@
 //!
 //! A room is a folder, or a file beside them; each one's own module says what lies in it. It knows only rooms that stand
 //! before it, so no imports go round in a circle. tests/layers.rs reads this table and the imports, and fails where they
-//! differ. The protocol of direct copies (`copytune_protocol`, in ../protocol) knows none of them; direct and what follows
-//! it know it.
+//! differ. The protocol of direct copies (`copytune_protocol`, in ../protocol) is a crate that stands before all rooms.
 //!
 //! The hooks stand last because the program enters by them: they call `life` when MPI starts and ends. What a lower room
 //! needs from a higher one it is given as an argument (the wrappers, the progress functions' hooks) or by registration

@@ -2,13 +2,12 @@
 //! directly (see `direct`); anything else is passed on as it is and counted, so that the report can say where a message's bytes went.
 
 use crate::direct::{self, Chooser, Outcome, Read};
-use crate::sys::next;
+use crate::sys::next::{self, Kernel};
 use crate::sys::{clock, modules, phase};
 use crate::thread::operations::Owner;
 use crate::thread::session::Session;
 use crate::thread::words;
 use copytune_core::engine::Node;
-use copytune_protocol::Kernel;
 use core::arch::naked_asm;
 use libc::{c_ulong, iovec, pid_t, ssize_t};
 

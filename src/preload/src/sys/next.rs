@@ -5,9 +5,9 @@
 
 use crate::sys::{modules, resolve};
 use copytune_core::routines::{CopyFn, copytune_builtin_copy};
-use copytune_protocol::Kernel;
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use libc::{c_ulong, iovec, pid_t, ssize_t};
 
 /// Copies of at least this many bytes are looked at when they run inside an MPI call; all bits set: none. 0: the next
 /// implementations are not known yet.
@@ -24,6 +24,10 @@ pub static MEMMOVE_CHK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut()
 
 static PROCESS_VM_READV: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static PROCESS_VM_WRITEV: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+
+/// process_vm_readv(2) and process_vm_writev(2).
+pub type Kernel =
+    unsafe extern "C" fn(pid_t, *const iovec, c_ulong, *const iovec, c_ulong, c_ulong) -> ssize_t;
 
 /// Finds the next copy functions. Called by the constructor; the hooks work before it.
 pub fn find_copies() {
