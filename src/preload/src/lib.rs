@@ -1,58 +1,36 @@
 //! libcopytune.so: hooks, their life cycle, and the only global state of the project.
 //!
-//! | module | for |
+//! | room | knows |
 //! | --- | --- |
-//! | stubs, wrapper | the exported MPI symbols; the way through copytune and on |
-//! | call, session | what happens around a call; one thread's sites, engine and operations |
-//! | threads | the sessions of all threads |
-//! | sites, forecast | new call sites; which call comes next |
-//! | messages, requests, ranges | where a message lies; what ends an operation; which copy belongs to which site |
-//! | copies, kernel, ucx | the hooked copies |
-//! | direct | user-space copies from another process's memory in place of the kernel's |
-//! | life, memory | start, end, state between runs |
-//! | news | what the engine has to say |
-//! | presence | which of the exported symbols others see |
-//! | library, modules, dynamic, resolve, tls, clock, log, allocation, cancellation | the ground under the rest |
+//! | sys | |
+//! | mpi | sys |
+//! | direct/shared | sys |
+//! | direct/transparency | protocol, sys, direct/shared |
+//! | direct/sender | protocol, sys, direct/shared, direct/transparency |
+//! | direct/receiver | protocol, sys, direct/shared |
+//! | direct | protocol, direct/shared, direct/transparency, direct/sender, direct/receiver |
+//! | thread | sys, mpi, direct |
+//! | life | sys, mpi, direct, thread |
+//! | hooks | sys, mpi, direct, thread, life |
+//! | lib | sys, mpi |
+//!
+//! A room is a folder, or a file beside them; each one's own module says what lies in it. It knows only rooms that stand
+//! before it, so no imports go round in a circle. tests/layers.rs reads this table and the imports, and fails where they
+//! differ. The protocol of direct copies (`copytune_protocol`, in ../protocol) is a crate that stands before all rooms.
+//!
+//! The hooks stand last because the program enters by them: they call `life` when MPI starts and ends. What a lower room
+//! needs from a higher one it is given as an argument (the wrappers, the progress functions' hooks) or by registration
+//! (`sys::phase::at_off`).
 
-mod allocation;
-mod arguments;
-mod call;
-mod cancellation;
-mod clock;
-mod collectives;
-mod copies;
 mod direct;
-mod dynamic;
-mod entry_points;
-mod forecast;
-mod job;
-mod kernel;
-mod library;
+mod hooks;
 mod life;
-mod log;
-mod memory;
-mod messages;
-mod modules;
-mod news;
-mod next;
-mod phase;
-mod presence;
-mod ranges;
-mod requests;
-mod resolve;
-mod sends;
-mod session;
-mod sites;
-mod span;
-mod stubs;
-mod threads;
-mod tls;
-mod ucx;
-mod words;
-mod wrapper;
+mod mpi;
+mod sys;
+mod thread;
 
 #[ctor::ctor(unsafe)]
 fn loaded() {
-    next::find_copies();
-    presence::hide();
+    sys::next::find_copies();
+    mpi::visibility::hide();
 }

@@ -3,13 +3,16 @@
 //! In processes that never initialise MPI (launchers, shells, ssh, helpers) nothing happens at all: no variable is
 //! read, no file opened, no line written.
 
-use crate::cancellation::held_back;
-use crate::entry_points::{self, Slot, Wrapper};
-use crate::job::Job;
-use crate::library::Library;
-use crate::log::{self, Level};
-use crate::phase::{self, AtOff, guarded};
-use crate::{allocation, clock, direct, memory, next, presence, resolve, threads, ucx};
+use crate::direct;
+use crate::mpi::entry_points::{self, Slot, Wrapper};
+use crate::mpi::library::Library;
+use crate::mpi::{ucx, visibility};
+use crate::sys::cancellation::held_back;
+use crate::sys::log::{self, Level};
+use crate::sys::phase::{self, AtOff, guarded};
+use crate::sys::{allocation, clock, next, resolve};
+use crate::thread::job::Job;
+use crate::thread::{memory, sessions};
 use copytune_core::direct::mechanism::MOST_CANDIDATES;
 use copytune_core::options::{self, Log, Options};
 use copytune_core::routines::{self, CopyFn, Features, Mask};
@@ -50,7 +53,7 @@ pub fn initialised(slot: &Slot, wrapper: Wrapper) {
 }
 
 fn start(world: bool, wrapper: Wrapper) -> bool {
-    presence::catch_up();
+    visibility::catch_up();
     let (options, mut warnings) = Options::from_env();
     log::set_level(match options.log {
         Log::Quiet => Level::Quiet,
@@ -67,7 +70,7 @@ fn start(world: bool, wrapper: Wrapper) -> bool {
         );
         return false;
     };
-    presence::expose();
+    visibility::expose();
     let place = library.place(world);
     warnings.extend(options::unknown_variables(
         std::env::vars_os().map(|(name, _)| name),
@@ -95,7 +98,7 @@ fn start(world: bool, wrapper: Wrapper) -> bool {
     }
     let memory = memory::Memory::load(&options, &library, place);
     phase::set_threaded(granted_multiple());
-    threads::prepare();
+    sessions::prepare();
     entry_points::prepare(wrapper);
     let threshold = match options.mode {
         options::Mode::DryRun => usize::MAX,
@@ -246,13 +249,13 @@ fn end(finished: bool) {
 fn save(job: &Job, finished: bool) {
     if job.options.mode == options::Mode::DryRun {
         let mut threads = Vec::new();
-        threads::for_each(finished, |session| threads.push(session.graph()));
+        sessions::for_each(finished, |session| threads.push(session.graph()));
         job.memory.save_graphs(job.place.0, finished, threads);
         return;
     }
-    threads::count_unseen();
+    sessions::count_unseen();
     let mut record = job.memory.record(clock::rate(), finished, direct::reason());
-    threads::for_each(finished, |session| {
+    sessions::for_each(finished, |session| {
         record.add(&session.engine, &session.signatures)
     });
     job.memory.save(job.place.0, record);

@@ -1,47 +1,36 @@
 //! Direct copies: where both libraries have the kernel copy a message from the sender's memory, the receiver copies it
 //! in user space instead, out of a file that backs the sender's buffer. docs/direct-copy.md tells why that is exact.
 //!
-//! | module | for |
+//! | folder | for |
 //! | --- | --- |
-//! | handover, window | how peers get that file, and how parts of it are mapped |
-//! | promotion, space | moves hot buffers into its arena; what of it is free |
-//! | slot, slots, alive | the sender shows a message while it sends it |
-//! | plain, room | which memory may be moved, and whether there is any for it |
-//! | peer, peers, reader, reading | the receiver: which reads recur, and the copy |
-//! | helping | what the sender does while it waits |
-//! | sharing, offer | both copy a long message: the receiver's part, their agreement |
-//! | fork, discard, numbered, bindings | what the program must not notice: fork, madvise, mremap |
+//! | shared | switches, counts, and the two questions that every send and every madvise asks |
+//! | transparency | what the program must not notice: fork, madvise, mremap |
+//! | sender | moves hot buffers into the arena; what a sender does while it waits |
+//! | receiver | which reads recur, and the copy |
+//!
+//! What lies in shared memory is in `copytune_protocol`.
 
-mod attention;
-mod bindings;
-mod candidates;
-mod discard;
-mod fork;
-mod helping;
-mod numbered;
-mod peers;
-mod plain;
-mod promoted;
-mod promotion;
-mod reader;
-mod reading;
-mod report;
-mod room;
-mod sharing;
-mod switches;
+mod receiver;
+mod sender;
+mod shared;
+mod transparency;
 
-pub use attention::{ASKED, HEARD};
 pub use copytune_protocol::notice::Slot;
-pub use promotion::{has_requests, hide, hide_others, is_asked, sending};
-pub use reader::{Chooser, Outcome, Reader};
-pub use reading::Read;
-pub use report::{reason, tell};
-pub use switches::{is_forced, is_on};
+pub use receiver::direct_read::Read;
+pub use receiver::reader::{Chooser, Outcome, Reader};
+pub use sender::promotion::{has_requests, hide, hide_others, is_asked, sending};
+pub use shared::attention::{ASKED, HEARD};
+pub use shared::report::{reason, tell};
+pub use shared::switches::{is_forced, is_on};
 
 use copytune_core::options::Direct;
 use copytune_core::routines::CopyFn;
 use copytune_protocol::{arena, mappings};
-use report::explain;
+use receiver::candidates;
+use sender::{progress, promotion};
+use shared::report::explain;
+use shared::{attention, switches};
+use transparency::{discard, fork, raw_calls};
 
 /// At MPI_Init. `candidates`: what may copy directly where no call site has a routine of its own, the first one to begin
 /// with; at least one. `others`: there are further ranks. Failure leaves everything to the kernel copy.
@@ -55,11 +44,11 @@ pub fn start(direct: Direct, candidates: Vec<CopyFn>, others: bool) {
     #[cfg(feature = "test-switches")]
     plant_faults();
     discard::find_next();
-    numbered::find_next();
+    raw_calls::find_next();
     match arena::create().and_then(|()| fork::follow()) {
         Ok(()) => {
             mappings::keep();
-            helping::find_next();
+            progress::find_next();
             switches::set_on(true);
             promotion::look_out();
             if others {
@@ -85,6 +74,6 @@ fn plant_faults() {
 pub fn stop() {
     if switches::set_on(false) {
         attention::drop_all();
-        helping::stop();
+        progress::stop();
     }
 }

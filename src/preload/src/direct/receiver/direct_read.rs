@@ -1,0 +1,375 @@
+//! Reading one message directly: finding out where it lies now, and copying it from there.
+
+use crate::direct::receiver::cooperative_copy::{LEAST as SHARED, Part, Sharing};
+use crate::direct::shared::report;
+use crate::sys::clock;
+use crate::sys::next::{self};
+use copytune_core::routines::CopyFn;
+use copytune_protocol::mappings::Mapping;
+use copytune_protocol::notice::{Place, Slot, pages};
+use copytune_protocol::notices::LONGEST;
+use copytune_protocol::peer::Peer;
+use copytune_protocol::{CREDULOUS, PAGE};
+use copytune_protocol::{Clock, Kernel};
+use core::ffi::c_void;
+use core::sync::atomic::Ordering::Relaxed;
+use libc::{iovec, pid_t};
+
+/// By which a reader waits for a sender's answer.
+const CLOCK: Clock = Clock {
+    now: clock::now,
+    rate: clock::rate,
+};
+
+/// At most so many mappings of the arena make up one message.
+const PIECES: usize = 8;
+/// Direct reads of a message without a slot after which one is asked for.
+const UNSHOWN: u32 = 8;
+
+/// One read, as process_vm_readv is asked for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Read {
+    /// From which process.
+    pub process: pid_t,
+    /// To where.
+    pub target: *mut u8,
+    /// From where in it.
+    pub source: usize,
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+/// Where a message was found the last times. Only a look at the moment of the copy counts; this tells where to look.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct View {
+    /// The slot that shows it, plus one.
+    slot: u16,
+    /// Direct reads while none did.
+    unshown: u32,
+    /// Whether the slot showed the message that was read last.
+    is_shown: bool,
+    /// How often in a row the owner did not tell in time where it lies.
+    late: u8,
+    /// Where in the owner's arena its whole pages lay when the owner told that last.
+    place: u64,
+    /// Test only: the first answer.
+    first: Option<Mapping>,
+}
+
+impl View {
+    /// There may be nothing any more: to read it would make pages that nobody gives back.
+    pub fn forget(&mut self) {
+        self.place = 0;
+    }
+
+    /// Finds the slot that the owner has for the message, if any.
+    #[cold]
+    pub fn find_slot(&mut self, peer: &Peer, read: &Read) {
+        let is_same = |slot: &Slot| slot.is_of(read.source, read.bytes);
+        if slot_at(peer, self).is_some_and(is_same) {
+            return;
+        }
+        let number = (0..)
+            .map_while(|number| peer.slot(number))
+            .position(is_same);
+        self.slot = number.map_or(0, |number| number as u16 + 1);
+    }
+
+    /// The message was read directly. Returns whether a slot is worth asking for: it has none, or its sender has ceased to
+    /// use it; if that is in vain, ever more rarely again. Long messages have none, and parts of them are read as if they were
+    /// messages.
+    #[inline]
+    pub fn wants_slot(&mut self, read: &Read) -> bool {
+        if core::mem::take(&mut self.is_shown) || read.bytes >= LONGEST {
+            return false;
+        }
+        self.unshown = self.unshown.saturating_add(1);
+        self.unshown >= UNSHOWN && self.unshown.is_power_of_two()
+    }
+}
+
+/// Makes the read directly by `routine`; with `sharing` the sender may take part in a long one. Returns how many bytes the
+/// sender wrote; `None`: not all of it could be read directly, and the kernel is to copy everything.
+///
+/// # Safety
+/// The target is valid for that many bytes; `kernel` is process_vm_readv(2).
+#[inline]
+pub unsafe fn read(
+    peer: &Peer,
+    sharing: Option<&mut Sharing>,
+    view: &mut View,
+    read: &Read,
+    kernel: Kernel,
+    routine: CopyFn,
+) -> Option<usize> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match sharing {
+            Some(sharing) if read.bytes >= SHARED => {
+                copy_long(peer, sharing, view, read, kernel, routine)
+            }
+            _ => copy_alone(peer, view, read, kernel, routine),
+        }
+    }
+}
+
+/// A part of a message that lies in the arena.
+#[derive(Clone, Copy)]
+struct Piece {
+    from: *const u8,
+    at: usize,
+    bytes: usize,
+}
+
+/// Copies a message without the sender's help.
+///
+/// # Safety
+/// As [`read`].
+#[inline]
+unsafe fn copy_alone(
+    peer: &Peer,
+    view: &mut View,
+    read: &Read,
+    kernel: Kernel,
+    routine: CopyFn,
+) -> Option<usize> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        copy_shown(peer, view, read, kernel, routine)
+            .map(|()| 0)
+            .or_else(|| copy(peer, None, view, read, kernel, routine))
+    }
+}
+
+/// Copies a message that is worth the sender's help, if that pays. Returns how many bytes the sender has copied.
+///
+/// # Safety
+/// As [`read`].
+#[inline(never)]
+unsafe fn copy_long(
+    peer: &Peer,
+    sharing: &mut Sharing,
+    view: &mut View,
+    read: &Read,
+    kernel: Kernel,
+    routine: CopyFn,
+) -> Option<usize> {
+    let plan = sharing.plan(peer, read.bytes, routine);
+    let before = if plan.timed { clock::now() } else { 0 };
+    // SAFETY: as the caller promises.
+    let shared = unsafe {
+        match plan.offers {
+            true => copy(peer, Some(sharing), view, read, kernel, routine),
+            false => copy_alone(peer, view, read, kernel, routine),
+        }?
+    };
+    if plan.timed {
+        sharing.took(read.bytes, clock::now().wrapping_sub(before), routine);
+    }
+    Some(shared)
+}
+
+/// Finds out what lies at the range now, has the kernel copy the edges, and copies the rest by `routine`.
+/// With `sharing` the sender helps. Returns how many bytes it wrote; `None`: the range is not backed by the arena but for
+/// its edges.
+///
+/// # Safety
+/// As [`read`].
+#[inline]
+unsafe fn copy(
+    peer: &Peer,
+    mut sharing: Option<&mut Sharing>,
+    view: &mut View,
+    read: &Read,
+    kernel: Kernel,
+    routine: CopyFn,
+) -> Option<usize> {
+    let end = read.source.checked_add(read.bytes)?;
+    let mut pieces = [Piece {
+        from: core::ptr::null(),
+        at: 0,
+        bytes: 0,
+    }; PIECES];
+    let mut count = 0;
+    // The first byte of a page that lies wholly in the message; if its mapping begins earlier, so much the better.
+    let mut address = read.source.next_multiple_of(PAGE);
+    let mut first = read.source;
+    // What is left of a page is an edge: no question is worth its system call.
+    while address.saturating_add(PAGE) <= end {
+        let mapping = match view.first {
+            Some(first) if CREDULOUS.load(Relaxed) => first,
+            _ => peer.mappings.from(address).ok()??,
+        };
+        view.first.get_or_insert(mapping);
+        if mapping.start > address || !mapping.is_of(peer.file) {
+            break;
+        }
+        let start = if count == 0 {
+            mapping.start.max(read.source)
+        } else {
+            address
+        };
+        if count == 0 {
+            first = start;
+        }
+        let place = mapping.place(start);
+        let bytes = Peer::together(place, mapping.end.min(end) - start);
+        *pieces.get_mut(count)? = Piece {
+            from: peer.at(place, bytes)?,
+            at: start - read.source,
+            bytes,
+        };
+        count += 1;
+        address = start + bytes;
+    }
+    let (head, tail) = (first - read.source, end - address.min(end));
+    if count == 0 || head >= PAGE || tail >= PAGE {
+        return None;
+    }
+    // SAFETY: as the caller promises.
+    unsafe { copy_ends(peer, slot_at(peer, view), read, (head, tail), kernel)? };
+    let mut shared = 0;
+    for piece in pieces.iter().take(count) {
+        let part = Part {
+            from: piece.from,
+            source: read.source + piece.at,
+            // SAFETY: inside the target.
+            target: unsafe { read.target.add(piece.at) },
+            bytes: piece.bytes,
+        };
+        // SAFETY: the piece lies in the peer's mapping (Peer::at) and in the target, which is memory of this process
+        // and so apart from that mapping; the routine runs on this CPU (Routine::function). The peer has the piece at
+        // `source`, as the kernel has just answered, inside an operation that does not end before this read does.
+        unsafe {
+            match &mut sharing {
+                Some(sharing) => shared += sharing.copy(peer, part, routine),
+                None => {
+                    routine(part.target, part.from, part.bytes);
+                }
+            }
+        }
+    }
+    report::count(read.bytes, shared, false);
+    Some(shared)
+}
+
+/// Copies a message that its sender shows, and whose whole pages the sender says to lie together. `None`: it does not.
+///
+/// To wait for the answer would take as long as to ask. So the pages are copied from where they lay the last time, which harms nothing, and
+/// only then the answer is looked at: it holds since before the copy began, and the message is still shown.
+///
+/// # Safety
+/// As [`read`].
+#[inline]
+unsafe fn copy_shown(
+    peer: &Peer,
+    view: &mut View,
+    read: &Read,
+    kernel: Kernel,
+    routine: CopyFn,
+) -> Option<()> {
+    /// A peer that did not tell in time so often in a row is not waited for until it does.
+    const PATIENT: u8 = 8;
+    let slot = slot_at(peer, view)?;
+    let number = slot.number(read.source, read.bytes)?;
+    (view.is_shown, view.unshown) = (true, 0);
+    let whole = pages(read.source, read.bytes);
+    let bytes = whole.end.checked_sub(whole.start)?;
+    let head = whole.start - read.source;
+    let lives = &peer.words().lives;
+    // SAFETY: inside the target, as the whole pages are inside the message.
+    let target = unsafe { read.target.add(head) };
+    for _ in 0..2 {
+        let from = peer.at(view.place, bytes);
+        if let Some(from) = from {
+            // SAFETY: the source lies in the peer's mapping (Peer::at), the target is memory of this process and so apart
+            // from that mapping; the routine runs on this CPU (Routine::function).
+            unsafe { routine(target, from, bytes) };
+        }
+        let told = match CREDULOUS.load(Relaxed) && view.place != 0 {
+            true => Place::At(view.place),
+            false => {
+                let patience = (view.late < PATIENT).then_some(&CLOCK);
+                slot.place(number, patience, lives)
+            }
+        };
+        match told {
+            Place::At(place) if place == view.place => {
+                view.late = 0;
+                // It lies there, but not so that it could be read in one piece.
+                from?;
+                let tail = read.bytes - bytes - head;
+                // SAFETY: as the caller promises.
+                unsafe { copy_ends(peer, Some(slot), read, (head, tail), kernel)? };
+                report::count(read.bytes, 0, true);
+                return Some(());
+            }
+            Place::At(place) => view.place = place,
+            Place::Unknown => return None,
+            Place::Late => {
+                view.late = view.late.saturating_add(1);
+                return None;
+            }
+        }
+    }
+    None
+}
+
+/// Copies the first `head` and the last `tail` bytes: as the sender shows them, else by the kernel.
+///
+/// # Safety
+/// As [`read`].
+#[inline]
+unsafe fn copy_ends(
+    peer: &Peer,
+    slot: Option<&Slot>,
+    read: &Read,
+    (head, tail): (usize, usize),
+    kernel: Kernel,
+) -> Option<()> {
+    let are_shown = |slot: &Slot| {
+        // SAFETY: a slot of the peer's arena; the target has room for the message, as the caller promises.
+        unsafe {
+            {
+                let lives = &peer.words().lives;
+                slot.read(read.target, read.source, read.bytes, lives, next::memmove())
+            }
+        }
+    };
+    if head + tail == 0 || slot.is_some_and(are_shown) {
+        return Some(());
+    }
+    // SAFETY: parts of the ranges that the caller answers for.
+    unsafe { edges(read, head, tail, kernel) }
+}
+
+/// The slot that shows the view.
+#[inline]
+fn slot_at<'a>(peer: &'a Peer, view: &View) -> Option<&'a Slot> {
+    peer.slot(usize::from(view.slot).checked_sub(1)?)
+}
+
+/// Has the kernel copy the first `head` and the last `tail` bytes.
+///
+/// # Safety
+/// As [`read`].
+unsafe fn edges(read: &Read, head: usize, tail: usize, kernel: Kernel) -> Option<()> {
+    let last = read.bytes - tail;
+    // SAFETY: inside the target.
+    let target = unsafe { read.target.add(last) };
+    let local = [
+        piece(read.target as usize, head),
+        piece(target as usize, tail),
+    ];
+    let remote = [piece(read.source, head), piece(read.source + last, tail)];
+    // SAFETY: as the caller promises, for two parts of its ranges.
+    let done = unsafe { kernel(read.process, local.as_ptr(), 2, remote.as_ptr(), 2, 0) };
+    (done == (head + tail) as isize).then_some(())
+}
+
+fn piece(address: usize, bytes: usize) -> iovec {
+    iovec {
+        iov_base: address as *mut c_void,
+        iov_len: bytes,
+    }
+}

@@ -1,0 +1,356 @@
+//! The receiver's side: which reads recur, which of them are made directly (see `reading`), and by which routine.
+
+use crate::direct::receiver::cooperative_copy::Sharing;
+use crate::direct::receiver::direct_read::{self, Read, View};
+use crate::direct::receiver::{candidates, peers};
+use crate::direct::shared::report::explain;
+use crate::direct::shared::switches::is_forced;
+use crate::sys::cancellation::held_back;
+use crate::sys::clock;
+use copytune_core::direct::mechanism::{Mechanism, Plan, Way};
+use copytune_core::direct::promotion_budget::{
+    Account, Buffer, CREDIT, KernelCopy, SHARE, Urgency,
+};
+use copytune_core::routines::CopyFn;
+use copytune_protocol::Kernel;
+use copytune_protocol::PAGE;
+use copytune_protocol::arena::Wish;
+use copytune_protocol::peer::Peer;
+use core::sync::atomic::Ordering::Acquire;
+use libc::pid_t;
+use std::sync::Arc;
+
+/// Shorter messages are not read directly: hardly a whole page lies in them.
+pub const LEAST: usize = 2 * PAGE;
+/// Without a quick question about one address, only copies that take the kernel longer than reading /proc/PID/maps.
+const LEAST_WITHOUT_QUERY: usize = 512 * 1024;
+/// Ranges that are counted (two for each place of the table).
+const PLACES: usize = 2048;
+/// Reads of a process after which its arena is looked for.
+const FEW: u32 = 2;
+/// Direct reads of a range that meet new pages, which takes longer.
+const MET: u32 = 2;
+
+/// One thread's view of the processes that it reads from.
+#[derive(Debug, Default)]
+pub struct Reader {
+    peers: Vec<Known>,
+    /// Index of the peer that was read last.
+    last: usize,
+    ranges: Vec<[Range; 2]>,
+    account: Account,
+    /// When the first message was read.
+    began: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Known {
+    process: pid_t,
+    reads: u32,
+    peer: Option<Arc<Peer>>,
+    sharing: Sharing,
+    mechanism: Mechanism,
+}
+
+impl Known {
+    fn new(process: pid_t) -> Self {
+        Self {
+            process,
+            reads: 0,
+            peer: None,
+            sharing: Sharing::default(),
+            mechanism: Mechanism::new(candidates::all().len()),
+        }
+    }
+}
+
+/// Who chooses how a message is copied.
+#[derive(Debug, Clone, Copy)]
+pub enum Chooser {
+    /// Its call site has a routine.
+    Site(CopyFn),
+    /// What is known of messages of that length from that process.
+    Process,
+}
+
+/// A range of a process that was read.
+#[derive(Debug, Clone, Copy, Default)]
+struct Range {
+    process: pid_t,
+    start: usize,
+    bytes: usize,
+    /// What it has shown so far.
+    buffer: Buffer,
+    /// Whether the last look found it promoted. Only a look at the moment of the copy counts; this tells what to expect.
+    direct: bool,
+    /// The owner's generation at the last look.
+    generation: u64,
+    /// Where it was found.
+    view: View,
+}
+
+/// What became of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was made directly.
+    Done {
+        /// Of its bytes, those that the sender wrote.
+        shared: usize,
+    },
+    /// It could be made directly, and is the kernel's all the same. Whether [`Reader::kernel_took`] is to be told its time.
+    Offered {
+        /// See above.
+        timed: bool,
+    },
+    /// Nothing was done, or too little to rely on: the kernel is to copy everything.
+    Impossible,
+}
+
+impl Reader {
+    /// Makes the read directly if that can be done and is chosen. `before`: what the clock says.
+    ///
+    /// # Safety
+    /// The target is valid for that many bytes; `kernel` is process_vm_readv(2).
+    #[inline]
+    pub unsafe fn read(
+        &mut self,
+        read: &Read,
+        kernel: Kernel,
+        chooser: Chooser,
+        before: u64,
+    ) -> Outcome {
+        // SAFETY: as the caller promises.
+        unsafe { self.try_read(read, kernel, chooser, before) }.unwrap_or(Outcome::Impossible)
+    }
+
+    /// `None`: it cannot be made directly.
+    ///
+    /// # Safety
+    /// As [`Reader::read`].
+    #[inline]
+    unsafe fn try_read(
+        &mut self,
+        read: &Read,
+        kernel: Kernel,
+        chooser: Chooser,
+        before: u64,
+    ) -> Option<Outcome> {
+        if read.bytes < LEAST {
+            return None;
+        }
+        let index = self.find(read.process)?;
+        let Known {
+            peer: Some(peer),
+            sharing,
+            mechanism,
+            ..
+        } = self.peers.get_mut(index)?
+        else {
+            return None;
+        };
+        let range = range_of(&mut self.ranges, read)?;
+        let generation = peer.words().generation.load(Acquire);
+        if range.generation == generation && !range.direct {
+            return None;
+        }
+        let is_new = !range.direct || range.buffer.gains() < MET;
+        let (plan, routine) = plan(mechanism, read.bytes, chooser, is_new);
+        let Some(routine) = routine else {
+            return range
+                .direct
+                .then_some(Outcome::Offered { timed: plan.timed });
+        };
+        if range.generation != generation {
+            // There may be nothing any more: to read it would make pages that nobody gives back.
+            range.view.forget();
+        }
+        let sharing = plan.is_settled.then_some(sharing);
+        // SAFETY: as the caller promises.
+        let done =
+            unsafe { direct_read::read(peer, sharing, &mut range.view, read, kernel, routine) };
+        if range.generation != generation {
+            range.generation = generation;
+            range.view.find_slot(peer, read);
+        }
+        if done.is_none() && !peer.mappings.are_there() {
+            if let Some(known) = self.peers.get_mut(index) {
+                *known = Known::new(read.process);
+            }
+            return None;
+        }
+        if done.is_some() {
+            if plan.timed {
+                mechanism.took(read.bytes, plan.way, clock::now().wrapping_sub(before));
+            }
+            let saved = mechanism.expected_gain(read.bytes);
+            range
+                .buffer
+                .read_directly(&mut self.account, read.bytes, saved);
+            if range.view.wants_slot(read) {
+                peer.words().ask(read.source, read.bytes, Wish::Slot);
+            }
+        } else if range.direct {
+            range.buffer.lost();
+        }
+        range.direct = done.is_some();
+        done.map(|shared| Outcome::Done { shared })
+    }
+
+    /// The kernel has made a read, completely, that could have been made directly, in so many ticks.
+    pub fn kernel_took(&mut self, read: &Read, ticks: u64) {
+        if let Some(index) = self.find(read.process)
+            && let Some(known) = self.peers.get_mut(index)
+        {
+            known.mechanism.took(read.bytes, Way::Kernel, ticks);
+        }
+    }
+
+    /// The kernel has made this read, completely, in so many ticks, and nothing else could.
+    pub fn read_by_kernel(&mut self, read: &Read, kernel: Kernel, ticks: u64, chooser: Chooser) {
+        if read.bytes < LEAST {
+            return;
+        }
+        let index = match self.find(read.process) {
+            Some(index) => index,
+            None => {
+                self.peers.push(Known::new(read.process));
+                self.peers.len() - 1
+            }
+        };
+        let Some(known) = self.peers.get_mut(index) else {
+            return;
+        };
+        known.reads = known.reads.saturating_add(1);
+        if known.peer.is_none() {
+            if known.reads == FEW {
+                match held_back(|| peers::get(read.process, kernel)) {
+                    Ok(peer) => known.peer = Some(peer),
+                    Err(reason) => explain(reason),
+                }
+            }
+            if known.peer.is_none() {
+                return;
+            }
+        }
+        let Some(peer) = &known.peer else {
+            return;
+        };
+        known.mechanism.copied_by_kernel(read.bytes, ticks);
+        let whole = ((read.source + read.bytes) & !(PAGE - 1))
+            .saturating_sub(read.source.next_multiple_of(PAGE));
+        if whole * 2 < read.bytes
+            || (read.bytes < LEAST_WITHOUT_QUERY && !peer.mappings.are_quick())
+        {
+            return;
+        }
+        let urgency = match (is_forced(), chooser) {
+            (true, _) => Urgency::Forced,
+            (false, Chooser::Site(_)) => Urgency::Known,
+            (false, Chooser::Process) if known.mechanism.is_worth_it(read.bytes) => {
+                Urgency::Unknown
+            }
+            (false, Chooser::Process) => return,
+        };
+        if self.ranges.is_empty() {
+            self.ranges = vec![Default::default(); PLACES];
+        }
+        if let Some(range) = place_for(&mut self.ranges, read) {
+            let now = clock::now();
+            let began = *self.began.get_or_insert(now);
+            let copy = KernelCopy {
+                bytes: read.bytes,
+                ticks,
+                price: (peer.words().price(read.bytes) * clock::rate()) as u64,
+                credit: (CREDIT * clock::rate() + SHARE * now.wrapping_sub(began) as f64) as u64,
+            };
+            if range
+                .buffer
+                .read_by_kernel(&mut self.account, copy, urgency)
+            {
+                peer.words().ask(read.source, read.bytes, Wish::Promotion);
+            }
+        }
+    }
+
+    #[inline]
+    fn find(&mut self, process: pid_t) -> Option<usize> {
+        if self
+            .peers
+            .get(self.last)
+            .is_some_and(|known| known.process == process)
+        {
+            return Some(self.last);
+        }
+        self.last = self
+            .peers
+            .iter()
+            .position(|known| known.process == process)?;
+        Some(self.last)
+    }
+}
+
+/// How a message is to be copied: what was planned, and by which routine, if directly.
+#[inline]
+fn plan(
+    mechanism: &mut Mechanism,
+    bytes: usize,
+    chooser: Chooser,
+    is_new: bool,
+) -> (Plan, Option<CopyFn>) {
+    match chooser {
+        Chooser::Site(routine) => (
+            Plan {
+                way: Way::Direct(0),
+                timed: false,
+                is_settled: true,
+            },
+            Some(routine),
+        ),
+        Chooser::Process => {
+            let plan = mechanism.plan(bytes, is_new);
+            let routine = match plan.way {
+                Way::Kernel => None,
+                Way::Direct(number) => candidates::all().get(usize::from(number)).copied(),
+            };
+            (plan, routine)
+        }
+    }
+}
+
+#[inline]
+fn place(read: &Read) -> usize {
+    let mixed = (read.source as u64 >> 4
+        ^ (read.bytes as u64).rotate_left(24)
+        ^ (read.process as u64).rotate_left(48))
+    .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    // The highest bits are the best mixed (Knuth, The Art of Computer Programming 3, 6.4).
+    ((mixed >> 48) as usize * PLACES) >> 16
+}
+
+#[inline]
+fn range_of<'a>(ranges: &'a mut [[Range; 2]], read: &Read) -> Option<&'a mut Range> {
+    ranges.get_mut(place(read))?.iter_mut().find(|range| {
+        (range.process, range.start, range.bytes) == (read.process, read.source, read.bytes)
+    })
+}
+
+/// The entry of a range, new in place of the less used one.
+fn place_for<'a>(ranges: &'a mut [[Range; 2]], read: &Read) -> Option<&'a mut Range> {
+    let pair = ranges.get_mut(place(read))?;
+    let is_it = |range: &Range| {
+        (range.process, range.start, range.bytes) == (read.process, read.source, read.bytes)
+    };
+    if let Some(found) = pair.iter().position(is_it) {
+        return pair.get_mut(found);
+    }
+    let range = pair
+        .iter_mut()
+        .min_by_key(|range| (range.direct, range.buffer.reads()))?;
+    *range = Range {
+        process: read.process,
+        start: read.source,
+        bytes: read.bytes,
+        ..Range::default()
+    };
+    Some(range)
+}

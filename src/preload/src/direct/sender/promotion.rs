@@ -1,0 +1,516 @@
+//! The sender's side: moves the buffers that peers ask for into the arena, inside a send of them, and gives back what the
+//! program no longer maps.
+
+use crate::direct::sender::eligibility::Ordinary;
+use crate::direct::sender::headroom::Room;
+use crate::direct::sender::{eligibility, progress};
+use crate::direct::shared::report::explain;
+use crate::direct::shared::switches::is_on;
+use crate::direct::shared::{attention, promoted};
+use crate::direct::transparency::bindings::Bindings;
+use crate::direct::transparency::{discard, fork};
+use crate::sys::cancellation::held_back;
+use crate::sys::clock;
+use crate::sys::log::{self, Level};
+use crate::sys::next;
+use crate::sys::tls;
+use copytune_protocol::allocator::Space;
+use copytune_protocol::arena::{self, Arena, FIRST, Words};
+use copytune_protocol::mappings::Mappings;
+use copytune_protocol::notice::Slot;
+use copytune_protocol::notices::Slots;
+use copytune_protocol::requests::{Message, Wanted};
+use copytune_protocol::{PAGE, limits};
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::Mutex;
+
+/// Memory that is twice there while a buffer moves.
+const CHUNK: usize = 4 << 20;
+/// One promoted range is looked at in so many sends: is it still mapped?
+const SPARSE: u32 = 64;
+/// Promotions from one count of this process's mappings to the next.
+const UNCOUNTED: u32 = 16;
+/// Sends in a row that no slot showed after which none is looked up.
+const UNSHOWN: u32 = 256;
+
+/// Requests that were taken from the arena's first page.
+static SEEN: AtomicU64 = AtomicU64::new(0);
+/// Whether some of them wait.
+static WAITING: AtomicBool = AtomicBool::new(false);
+static SENDS: AtomicU32 = AtomicU32::new(0);
+/// Whether messages have slots.
+static SHOWS: AtomicBool = AtomicBool::new(false);
+/// Threads that show something: without any, no send need look for what another one has left to be seen.
+static SHOWING: AtomicUsize = AtomicUsize::new(0);
+
+static OWNER: Mutex<Owner> = Mutex::new(Owner {
+    wanted: Wanted::new(),
+    promoted: Vec::new(),
+    space: Space::new(),
+    hand: 0,
+    held_by_device: false,
+    slots: Slots::new(),
+    unshown: 0,
+    ordinary: Ordinary::new(),
+    room: Room::new(),
+    mappings: 0,
+    uncounted: 0,
+    bindings: Bindings::new(progress::HOOKS),
+});
+
+struct Owner {
+    wanted: Wanted,
+    promoted: Vec<Promoted>,
+    space: Space,
+    /// The range to be looked at next.
+    hand: usize,
+    /// Whether some device may hold memory of this process.
+    held_by_device: bool,
+    slots: Slots,
+    /// Sends in a row that no slot showed.
+    unshown: u32,
+    ordinary: Ordinary,
+    room: Room,
+    /// Mappings of this process as far as known, and promotions until they are counted again.
+    mappings: u64,
+    uncounted: u32,
+    bindings: Bindings,
+}
+
+/// A promoted range.
+#[derive(Clone, Copy)]
+struct Promoted {
+    start: usize,
+    offset: u64,
+    bytes: u64,
+}
+
+/// What a process does once and can do before its first promotion, while the program waits anyway: some 2 ms.
+pub fn prepare() {
+    let (Some(arena), Ok(mut owner)) = (arena::own(), OWNER.try_lock()) else {
+        return;
+    };
+    held_back(|| {
+        if let Err(reason) = eligibility::no_device_is_open() {
+            owner.held_by_device = true;
+            explain(reason);
+        } else {
+            owner.bindings.prepare();
+            owner.ordinary.look(usize::MAX);
+            owner.may_map(arena, 0);
+            owner.room.is_for(0, 0, clock::now(), clock::rate());
+        }
+    });
+}
+
+/// A send begins: is [`sending`] to be told of it?
+#[inline(always)]
+pub fn is_asked() -> bool {
+    attention::is_needed() && is_asked_closely()
+}
+
+/// Anything that [`is_asked`] depends on has changed.
+pub fn look_out() {
+    /// More requests than there can ever be.
+    const EVERY_SEND: u64 = u64::MAX;
+    let (true, Some(arena)) = (is_on(), arena::own()) else {
+        return attention::drop_all();
+    };
+    let seen = SEEN.load(Relaxed);
+    let each_is_seen = |each| if each { EVERY_SEND } else { seen };
+    let is_busy = WAITING.load(Relaxed) || SHOWS.load(Relaxed);
+    attention::set(
+        &arena.words().asked,
+        each_is_seen(is_busy),
+        each_is_seen(is_busy || promoted::is_any()),
+    );
+}
+
+#[inline(never)]
+fn is_asked_closely() -> bool {
+    let (true, Some(arena)) = (is_on(), arena::own()) else {
+        return false;
+    };
+    // The count may lose an update of another thread: it only spreads the work.
+    let sends = SENDS.load(Relaxed).wrapping_add(1);
+    SENDS.store(sends, Relaxed);
+    arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
+        || WAITING.load(Relaxed)
+        || SHOWS.load(Relaxed)
+        || (sends.is_multiple_of(SPARSE) && promoted::is_any())
+}
+
+/// Whether peers want buffers that were not sent since.
+#[inline]
+pub fn has_requests() -> bool {
+    let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != SEEN.load(Relaxed);
+    is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked))
+}
+
+/// The calling thread no longer sends what the slot shows, which [`sending`] has answered.
+#[inline]
+pub fn hide(slot: &Slot) {
+    slot.hide();
+    SHOWING.fetch_sub(1, Relaxed);
+}
+
+/// A message in `[start, end)` begins: what is shown of it belongs to other ones, of threads that send the same memory, or have left
+/// their call by longjmp or an exception. No reader may take it for this one's.
+#[inline]
+pub fn hide_others(start: usize, end: usize) {
+    if SHOWING.load(Relaxed) != 0 {
+        hide_others_now(start, end);
+    }
+}
+
+#[cold]
+fn hide_others_now(start: usize, end: usize) {
+    let Some(arena) = arena::own() else {
+        return;
+    };
+    let used = arena.words().slots.load(Relaxed) as usize;
+    for slot in (0..used).map_while(|number| arena.slot(number)) {
+        if slot.shows_some_of(start, end) {
+            slot.hide();
+        }
+    }
+}
+
+/// A send of `bytes` bytes in `[start, end)` begins: until it ends, the program leaves them alone (MPI 4.0, 3.4 and 3.7.2).
+/// `blocking`: it ends when the call returns. Then a slot may show the message, which is to be hidden at the return.
+pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Slot> {
+    let arena = arena::own().filter(|_| is_on() && start < end)?;
+    hide_others(start, end);
+    // Another thread that is at it will do.
+    let mut owner = OWNER.try_lock().ok()?;
+    let message = Message {
+        start,
+        end,
+        is_contiguous: bytes == (end - start) as u64,
+        is_blocking: blocking,
+    };
+    let sends = SENDS.load(Relaxed);
+    if arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
+        || WAITING.load(Relaxed)
+        || sends.is_multiple_of(SPARSE)
+    {
+        held_back(|| owner.serve(arena, message, sends));
+        look_out();
+    }
+    if !SHOWS.load(Relaxed) {
+        return None;
+    }
+    let shown = match message.can_be_shown() {
+        // SAFETY: the program sends it.
+        true => unsafe {
+            let own = (tls::block() as usize, next::memmove(), &progress::ANSWERS);
+            owner.slots.show(arena, start, end - start, sends, own)
+        },
+        false => None,
+    };
+    owner.note_shown(shown.is_some());
+    SHOWING.fetch_add(usize::from(shown.is_some()), Relaxed);
+    shown
+}
+
+impl Owner {
+    /// A send has been shown, or has no slot. Of a phase in which nothing is shown, no send is to be seen for that: the
+    /// receivers ask for their slots again when they miss them (`direct_read::View::wants_slot`).
+    fn note_shown(&mut self, is_shown: bool) {
+        self.unshown = if is_shown { 0 } else { self.unshown + 1 };
+        if self.unshown == UNSHOWN {
+            self.unshown = 0;
+            // What a thread may have left standing, in sends that pass unseen from here on.
+            hide_others(0, usize::MAX);
+            SHOWS.store(false, Relaxed);
+            look_out();
+        }
+    }
+
+    #[cold]
+    fn serve(&mut self, arena: &Arena, message: Message, sends: u32) {
+        let (asked, some_are_lost) = self.wanted.collect(arena.words(), SEEN.load(Relaxed));
+        SEEN.store(asked, Relaxed);
+        if sends.is_multiple_of(SPARSE) && !self.promoted.is_empty() {
+            self.bindings.set();
+            self.look_at_one(arena);
+        }
+        let mut met = self.wanted.met_by(message);
+        WAITING.store(!self.wanted.is_empty(), Relaxed);
+        if some_are_lost && !met.ranges.is_empty() {
+            // More pieces are asked for than requests have room: of so long a message most likely all.
+            met.ranges.push((message.start, message.end));
+        }
+        if message.is_contiguous && !met.ranges.is_empty() {
+            self.promote(arena, message, met.ranges, sends);
+        } else if met.slot
+            && holds_some_of(&self.promoted, message.start, message.end)
+            && self.give_slot(arena, message, sends)
+        {
+            arena.words().announce();
+        }
+    }
+
+    /// Gives the message a slot, if it is to have one and has none.
+    fn give_slot(&mut self, arena: &Arena, message: Message, sends: u32) -> bool {
+        let bytes = message.end - message.start;
+        let answers = &progress::ANSWERS;
+        let given = (self.slots).add(arena, message.start, bytes, sends, answers);
+        self.unshown = 0;
+        SHOWS.store(self.slots.are_used(), Relaxed);
+        given
+    }
+
+    /// Moves those whole pages of the message that are asked for and may be moved.
+    fn promote(&mut self, arena: &Arena, message: Message, asked: Vec<(usize, usize)>, sends: u32) {
+        let wanted = pages_of(message.start, message.end, asked);
+        let (Some(&(first, _)), Some(&(_, last))) = (wanted.first(), wanted.last()) else {
+            return;
+        };
+        if self.held_by_device {
+            return;
+        }
+        // Work that comes once in a process is no part of the price.
+        if !self.bindings.set() {
+            explain("calls of madvise and mremap cannot be followed");
+            return;
+        }
+        let began = clock::now();
+        // A device may have been opened since the last time: looking costs little beside a promotion.
+        if let Err(reason) = eligibility::no_device_is_open() {
+            self.held_by_device = true;
+            explain(reason);
+            return;
+        }
+        // What is cut out of a mapping leaves two more.
+        if !self.may_map(arena, 2 * wanted.len() as u64) {
+            explain("this process has too many mappings");
+            return;
+        }
+        let areas = self.ordinary.areas(first, last);
+        let (mut ticks, mut bytes) = (0, 0);
+        let wanted = wanted.iter();
+        let parts = wanted
+            .flat_map(|&(start, end)| areas.iter().filter_map(move |area| area.within(start, end)));
+        for area in parts {
+            let moves = clock::now();
+            if let Some(moved) = self.move_in(arena, area) {
+                ticks += clock::now().wrapping_sub(moves);
+                bytes += moved;
+                log::say(
+                    Level::Debug,
+                    format_args!("promoted {moved} bytes at {:#x}", area.start),
+                );
+            }
+        }
+        if bytes > 0 {
+            note_price(
+                arena.words(),
+                clock::now().wrapping_sub(began),
+                ticks,
+                bytes,
+            );
+        }
+        self.give_slot(arena, message, sends);
+        arena.words().announce();
+    }
+
+    /// Whether this process may have so many more mappings. To count those that it has takes as long as many promotions (0.2 ms
+    /// for the 450 of a program with Open MPI), so that is done now and then.
+    fn may_map(&mut self, arena: &Arena, more: u64) -> bool {
+        if self.uncounted == 0 {
+            self.mappings = self.reclaim(arena).unwrap_or(u64::MAX);
+            self.uncounted = UNCOUNTED;
+        }
+        self.uncounted -= 1;
+        let may = limits::may_map(self.mappings, more);
+        self.mappings = self.mappings.saturating_add(more);
+        may
+    }
+
+    /// Moves one area; returns how many bytes of it could be moved.
+    fn move_in(&mut self, arena: &Arena, area: eligibility::Area) -> Option<usize> {
+        let bytes = area.end - area.start;
+        let offset = self.space.take(arena.capacity, area.start, bytes as u64)?;
+        promoted::add(area.start, area.end);
+        let before: u64 = self.promoted.iter().map(|range| range.bytes).sum();
+        let mut done = 0;
+        while done < bytes {
+            let length = CHUNK.min(bytes - done);
+            let promoted = before + done as u64;
+            if !(self.room).is_for(length, promoted, clock::now(), clock::rate()) {
+                break;
+            }
+            // SAFETY: whole pages inside a buffer that is being sent, private and anonymous (eligibility::areas), and
+            // pages of the arena that nothing else uses.
+            if !unsafe { move_chunk(arena, area.start + done, length, offset + done as u64) } {
+                break;
+            }
+            done += length;
+        }
+        if done < bytes {
+            // What is no longer mapped may be in the way.
+            self.uncounted = 0;
+            explain("no memory is to be had for promoted buffers");
+            self.give_back(arena, offset + done as u64, (bytes - done) as u64);
+        }
+        if done == 0 {
+            return None;
+        }
+        self.promoted.push(Promoted {
+            start: area.start,
+            offset,
+            bytes: done as u64,
+        });
+        const HUGE: usize = FIRST as usize;
+        let (first, last) = (
+            area.start.next_multiple_of(HUGE),
+            (area.start + done) & !(HUGE - 1),
+        );
+        if area.huge && first < last {
+            // SAFETY: MADV_COLLAPSE changes no content (madvise(2)); where it is unknown it does nothing.
+            unsafe { discard::advise(first as *mut c_void, last - first, libc::MADV_COLLAPSE) };
+        }
+        Some(done)
+    }
+
+    /// Looks whether one range is still where it was put, in turn, and gives back what is gone if it is not.
+    fn look_at_one(&mut self, arena: &Arena) {
+        self.hand = self.hand.wrapping_add(1) % self.promoted.len().max(1);
+        if let Some(range) = self.promoted.get(self.hand)
+            && let Some(mappings) = Mappings::of(0)
+            && let Ok(found) = mappings.from(range.start)
+            && !found.is_some_and(|mapping| {
+                mapping.start <= range.start
+                    && mapping.file == arena.file
+                    && mapping.place(range.start) == range.offset
+            })
+        {
+            self.reclaim(arena);
+        }
+    }
+
+    /// Gives back the ranges of which no mapping of this process has anything left, at whatever address. Returns how many
+    /// mappings it has, if that can be known.
+    fn reclaim(&mut self, arena: &Arena) -> Option<u64> {
+        let forks = fork::begun();
+        let mappings = Mappings::of(0)?;
+        let mut mapped = Vec::new();
+        let mut count = 0;
+        let known = mappings.each(0, usize::MAX, |mapping| {
+            count += 1;
+            if mapping.file == arena.file {
+                let bytes = (mapping.end - mapping.start) as u64;
+                mapped.push(mapping.offset..mapping.offset + bytes);
+            }
+        });
+        if !known {
+            return None;
+        }
+        if self.promoted.is_empty() || fork::may_need(forks) {
+            return Some(count);
+        }
+        let is_mapped = |range: &Promoted| {
+            mapped
+                .iter()
+                .any(|there| there.start < range.offset + range.bytes && range.offset < there.end)
+        };
+        let (kept, gone) = self.promoted.iter().partition(|range| is_mapped(range));
+        self.promoted = kept;
+        let gone: Vec<Promoted> = gone;
+        for range in gone {
+            self.give_back(arena, range.offset, range.bytes);
+        }
+        let promoted = &self.promoted;
+        self.slots.retain(arena, |start, bytes| {
+            holds_some_of(promoted, start, start + bytes)
+        });
+        SHOWS.store(self.slots.are_used(), Relaxed);
+        Some(count)
+    }
+
+    fn give_back(&mut self, arena: &Arena, offset: u64, bytes: u64) {
+        arena.punch(offset, bytes as usize);
+        self.space.give_back(offset, bytes);
+    }
+}
+
+/// Whether some of `[start, end)` was promoted.
+fn holds_some_of(promoted: &[Promoted], start: usize, end: usize) -> bool {
+    promoted
+        .iter()
+        .any(|range| range.start < end && start < range.start + range.bytes as usize)
+}
+
+/// The whole pages of the message `[start, end)` that hold something of what is asked for, as ranges in order and apart.
+/// (UCX reads a long message in pieces, and a collective's buffer is read by several peers: each asks for its own.)
+fn pages_of(start: usize, end: usize, mut asked: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+    let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
+    asked.sort_unstable();
+    let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(asked.len());
+    for (low, high) in asked {
+        let low = (low & !(PAGE - 1)).max(first);
+        let high = high.next_multiple_of(PAGE).min(last);
+        match ranges.last_mut() {
+            _ if low >= high => {}
+            Some((_, before)) if *before >= low => *before = high.max(*before),
+            _ => ranges.push((low, high)),
+        }
+    }
+    ranges
+}
+
+/// Tells peers what a promotion has taken: `all` ticks, `ticks` of them to move `bytes` bytes.
+fn note_price(words: &Words, all: u64, ticks: u64, bytes: usize) {
+    /// Of fewer bytes the system calls take longer than the copying.
+    const TELLING: usize = 256 << 10;
+    let nanoseconds = |ticks: u64| ticks as f64 * (1e9 / clock::rate());
+    let mebibytes = bytes as f64 / f64::from(1 << 20);
+    if bytes >= TELLING {
+        let mebibyte = nanoseconds(ticks) / mebibytes;
+        words.mebibyte.store(mebibyte as u64, Relaxed);
+    }
+    let moving = words.mebibyte.load(Relaxed) as f64 * mebibytes;
+    let around = (nanoseconds(all) - moving).max(0.0);
+    words.around.store(around as u64, Relaxed);
+}
+
+/// Copies `[start, start + bytes)` to the arena at `offset` and maps that there.
+///
+/// # Safety
+/// The range is private anonymous memory that nobody writes meanwhile; the arena's range is in no other use.
+unsafe fn move_chunk(arena: &Arena, start: usize, bytes: usize, offset: u64) -> bool {
+    let place = start as *mut c_void;
+    // Chunk by chunk: the memory that one needs is free again before the next one needs it.
+    let Some(window) = arena.open(offset, bytes) else {
+        return false;
+    };
+    // SAFETY: both are live for `bytes` bytes and apart. The window replaces pages whose content it has (the caller's
+    // promise that nobody writes), in one step: the kernel holds the address space while it exchanges them.
+    let moved = unsafe {
+        core::ptr::copy_nonoverlapping(place.cast::<u8>(), window.start, bytes);
+        discard::exchange(window.start.cast(), bytes, place)
+    };
+    if moved {
+        window.keep();
+    } else {
+        // Before Linux 6.12 a failing mremap(2) may already have unmapped the range.
+        // SAFETY: the window holds what belongs there.
+        unsafe { restore_if_lost(place, bytes, window.start.cast()) };
+    }
+    moved
+}
+
+/// # Safety
+/// `place` was mapped and is the caller's; `content` has `bytes` bytes.
+unsafe fn restore_if_lost(place: *mut c_void, bytes: usize, content: *const c_void) {
+    const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: MAP_FIXED_NOREPLACE fails where something is mapped still; what is new is filled with what was there.
+    unsafe {
+        if libc::mmap(place, bytes, BOTH, flags, -1, 0) == place {
+            core::ptr::copy_nonoverlapping(content.cast::<u8>(), place.cast::<u8>(), bytes);
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! What all parts of direct copies ask for.
+
+pub mod attention;
+pub mod promoted;
+pub mod report;
+pub mod switches;

@@ -1,0 +1,71 @@
+//! What became of direct copies in this process: how many there were, and why there were none.
+
+use crate::sys::log::{self, Level};
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+
+/// Why this process takes no part in direct copies, for the report.
+static REASON: Mutex<String> = Mutex::new(String::new());
+
+/// Reads that were made directly, and their bytes.
+static READS: AtomicU64 = AtomicU64::new(0);
+static BYTES: AtomicU64 = AtomicU64::new(0);
+/// Of those, what the senders copied.
+static SHARED: AtomicU64 = AtomicU64::new(0);
+/// Of the reads, those whose senders told where the message lies.
+static TOLD: AtomicU64 = AtomicU64::new(0);
+
+/// Notes why there are no direct copies, or no more of them, and says so at level debug.
+pub fn explain(reason: &str) {
+    if let Ok(mut known) = REASON.lock() {
+        reason.clone_into(&mut known);
+    }
+    log::say(
+        Level::Debug,
+        format_args!("no direct copies from this process: {reason}"),
+    );
+}
+
+/// Why no message was read directly, in a few words; empty where some were.
+pub fn reason() -> String {
+    if READS.load(Ordering::Relaxed) > 0 {
+        return String::new();
+    }
+    REASON
+        .lock()
+        .map_or_else(|_| String::new(), |reason| reason.clone())
+}
+
+/// Counts a direct read: its bytes, those of them that the sender copied, and whether the sender told where they lie. Threads
+/// may lose each other's counts, which serve the log alone.
+#[inline]
+pub fn count(bytes: usize, shared: usize, told: bool) {
+    let counts = [
+        (&READS, 1),
+        (&BYTES, bytes),
+        (&SHARED, shared),
+        (&TOLD, usize::from(told)),
+    ];
+    for (count, more) in counts {
+        count.store(
+            count.load(Ordering::Relaxed) + more as u64,
+            Ordering::Relaxed,
+        );
+    }
+}
+
+/// Says at level debug what there was.
+pub fn tell() {
+    let reads = READS.load(Ordering::Relaxed);
+    if reads > 0 {
+        let bytes = BYTES.load(Ordering::Relaxed);
+        log::say(
+            Level::Debug,
+            format_args!(
+                "{reads} messages read directly, of {} the senders told where they are, {bytes} bytes, {} of them copied by the senders",
+                TOLD.load(Ordering::Relaxed),
+                SHARED.load(Ordering::Relaxed)
+            ),
+        );
+    }
+}

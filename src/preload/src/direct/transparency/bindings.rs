@@ -1,0 +1,205 @@
+//! Leads the calls of madvise, mremap and syscall of all loaded modules to the hooks in `discard` and `numbered`, and those of
+//! the libraries' progress functions to the hooks in `helping`, once something is promoted.
+//!
+//! Exporting the symbols would be simpler, but UCX patches the code of whichever function it finds under the first two names
+//! (ucm's "bistro" mode), and must find the C library's, whose inner calls it follows for its registration cache. So the
+//! modules' relocated slots are set instead (System V ABI, chapter 5, "Global Offset Table"), and without direct
+//! copies nothing is touched.
+
+use crate::direct::transparency::{discard, raw_calls};
+use crate::sys::elf::{Dynamic, Place};
+use crate::sys::modules;
+use core::ops::ControlFlow;
+
+/// Modules whose own calls are meant as they are: the C library's and the dynamic linker's do not count on zeroes, UCX's
+/// hooks come after ours, and the kernel's has no relocations.
+const LEFT_ALONE: [&str; 4] = ["/libc.so.", "/ld-linux", "/libucm.so.", "linux-vdso"];
+
+/// Longest that another thread is expected to take from looking a function up to setting the slot by which it was called
+/// (lazy binding), in microseconds.
+const BINDING: u32 = 1000;
+/// Looks at the slots until it is certain that no thread sets one back.
+const LOOKS: u32 = 4;
+
+/// The slots that are set. Pages may be moved only while all of them are: a call that goes past the hooks would find old bytes
+/// where it has asked for zeroes.
+pub struct Bindings {
+    /// Modules ever loaded, and unloaded, when the slots were found (`dlpi_adds` and `dlpi_subs` of dl_iterate_phdr(3)).
+    loaded: (u64, u64),
+    slots: Vec<(Place, Lead)>,
+    others: Others,
+}
+
+/// Further hooks, which nothing hangs on: a call that goes past them is as well.
+#[derive(Clone, Copy)]
+pub struct Others {
+    /// What stands for the function of that name, if anything.
+    pub hook: fn(&[u8]) -> Option<*const ()>,
+    /// The calls of some module are led to one of them.
+    pub is_led: fn(),
+}
+
+/// Where calls of a function are led.
+#[derive(Clone, Copy)]
+struct Lead {
+    hook: usize,
+    /// What the hook goes on to.
+    next: usize,
+}
+
+/// What a look at the slots has found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// All were set before, or lead to where they had led for long.
+    Certain,
+    /// Another thread may have been about to set one of them.
+    Unsettled,
+    /// One of them cannot be set, or leads to another tool's hook, which ours would pass over.
+    Refused,
+}
+
+impl Bindings {
+    /// None is set.
+    pub const fn new(others: Others) -> Self {
+        Self {
+            loaded: (0, 0),
+            slots: Vec::new(),
+            others,
+        }
+    }
+
+    /// Sets the slots once. Until [`Bindings::set`] looks again, no thread is about to set one back any more.
+    pub fn prepare(&mut self) {
+        self.look();
+    }
+
+    /// Sets all slots that are not set; false: it is not certain that all are, and stay so.
+    pub fn set(&mut self) -> bool {
+        for _ in 0..LOOKS {
+            match self.look() {
+                Found::Certain => return true,
+                Found::Refused => return false,
+                // SAFETY: usleep(3) takes a number.
+                Found::Unsettled => unsafe { libc::usleep(BINDING) },
+            };
+        }
+        false
+    }
+
+    fn look(&mut self) -> Found {
+        let mut found = Found::Certain;
+        let mut is_first = true;
+        modules::each(|info, path| {
+            let loaded = (info.dlpi_adds, info.dlpi_subs);
+            if core::mem::take(&mut is_first) {
+                if loaded == self.loaded {
+                    // No module can come or go while they are visited, so all slots are still there.
+                    found = self.look_again();
+                    return ControlFlow::Break(());
+                }
+                self.slots.clear();
+            }
+            let path = path.to_bytes();
+            let is_part = |part: &str| path.windows(part.len()).any(|it| it == part.as_bytes());
+            let is_ours = modules::contains(info, lead_of as *const () as usize);
+            if !is_ours && !LEFT_ALONE.iter().any(|part| is_part(part)) {
+                let is_unbound =
+                    // SAFETY: the address lies in the module.
+                    |target| modules::contains(info, target) && unsafe { has_it_bound(target) };
+                if let Some(module) = Dynamic::of(info) {
+                    found = found.and(self.lead(&module, is_unbound));
+                }
+            }
+            self.loaded = loaded;
+            ControlFlow::Continue(())
+        });
+        if found == Found::Refused {
+            self.loaded = (0, 0);
+        }
+        found
+    }
+
+    /// Sets the slots of a module.
+    fn lead(&mut self, module: &Dynamic, is_unbound: impl Fn(usize) -> bool) -> Found {
+        let mut found = Found::Certain;
+        for binding in module.bindings() {
+            let name = binding.name.to_bytes();
+            if let Some(other) = (self.others.hook)(name) {
+                if binding.bind(other as usize) {
+                    (self.others.is_led)();
+                }
+                continue;
+            }
+            let Some(lead) = lead_of(name) else {
+                continue;
+            };
+            let before = binding.target();
+            let is_unbound = is_unbound(before);
+            let is_known = is_unbound || before == lead.hook || before == lead.next;
+            let is_set = is_known && binding.bind(lead.hook) && self.slots.try_reserve(1).is_ok();
+            if is_set {
+                self.slots.push((binding.place, lead));
+            }
+            found = found.and(match is_set {
+                false => Found::Refused,
+                true if is_unbound => Found::Unsettled,
+                true => Found::Certain,
+            });
+        }
+        found
+    }
+
+    /// Sets the slots that something else has been written to.
+    fn look_again(&mut self) -> Found {
+        let mut found = Found::Certain;
+        for &(place, lead) in &self.slots {
+            // SAFETY: the modules are those of which the slots were found, and stay while they are visited (`look`).
+            found = found.and(match unsafe { place.target() } {
+                before if before == lead.hook => Found::Certain,
+                // SAFETY: as above.
+                before if before == lead.next && unsafe { place.bind(lead.hook) } => {
+                    Found::Unsettled
+                }
+                _ => Found::Refused,
+            });
+        }
+        found
+    }
+}
+
+impl Found {
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Refused, _) | (_, Self::Refused) => Self::Refused,
+            (Self::Unsettled, _) | (_, Self::Unsettled) => Self::Unsettled,
+            _ => Self::Certain,
+        }
+    }
+}
+
+/// Whether the code at `target` has a function bound whose slot still leads there: it pushes the relocation's number (System V ABI
+/// for x86-64, "Procedure Linkage Table"), after an endbr64 where there are such.
+///
+/// # Safety
+/// The address lies in a loaded module.
+unsafe fn has_it_bound(target: usize) -> bool {
+    const ENDBR: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+    const PUSH: u8 = 0x68;
+    // SAFETY: code of a module, which is never the last of its pages: jumps and the module's other code follow.
+    let code = unsafe { (target as *const [u8; 5]).read() };
+    code[0] == PUSH || (code[..4] == ENDBR && code[4] == PUSH)
+}
+
+/// What stands for a function that promoted pages must be known to.
+fn lead_of(name: &[u8]) -> Option<Lead> {
+    let (hook, next) = match name {
+        b"madvise" => (discard::madvise as *const (), discard::next_madvise()),
+        b"mremap" => (discard::mremap as *const (), discard::next_mremap()),
+        b"syscall" => (raw_calls::syscall as *const (), raw_calls::next()),
+        _ => return None,
+    };
+    Some(Lead {
+        hook: hook as usize,
+        next: next as usize,
+    })
+}

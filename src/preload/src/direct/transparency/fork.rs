@@ -1,0 +1,349 @@
+//! fork: the child gets private copies of the promoted pages, while the parent waits.
+//!
+//! The child does it, not the parent: it has one thread, so nothing can change between the question what is mapped
+//! where and the answer's use.
+
+use crate::direct::shared::{attention, promoted, switches};
+use crate::direct::transparency::discard;
+use crate::sys::cancellation::held_back;
+use crate::sys::{clock, log, tls};
+use copytune_protocol::arena::{self, FIRST, Words};
+use copytune_protocol::handover;
+use copytune_protocol::mappings::{self, Mapping};
+use core::ffi::{c_int, c_long, c_void};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use core::time::Duration;
+use std::os::fd::AsRawFd;
+
+const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
+const CHUNK: usize = 4 << 20;
+/// The parent gives a child up that has copied nothing for so long (stopped by a debugger).
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest time from one look at the child's word to the next, with a pipe, whose end is noticed at once, and without.
+const LOOK: Duration = Duration::from_millis(100);
+const LOOK_WITHOUT: Duration = Duration::from_micros(50);
+/// The child's word when it has finished (see [`Words`]).
+const FINISHED: u64 = u64::MAX;
+
+/// Forks at a time that are waited for: a signal handler may fork while its thread does, and be interrupted in turn.
+const DEEPEST: usize = 4;
+
+/// The words of the thread that forks; 0: none does. Others wait.
+static HOLDER: AtomicUsize = AtomicUsize::new(0);
+/// Its forks under way, each inside a signal handler that has interrupted the one before.
+static DEPTH: AtomicUsize = AtomicUsize::new(0);
+/// Forks begun so far.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+/// Some child may still have to copy, and nobody waits for it.
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+static FORKS: [Fork; DEEPEST] = [const { Fork::new() }; DEEPEST];
+
+/// One fork under way.
+struct Fork {
+    /// Whether the thread has become the holder by it.
+    holds: AtomicBool,
+    /// Of the pipe whose far end the child holds until it has finished, or has died, or never was; -1: none.
+    near: AtomicI32,
+    far: AtomicI32,
+}
+
+impl Fork {
+    const fn new() -> Self {
+        Self {
+            holds: AtomicBool::new(false),
+            near: AtomicI32::new(-1),
+            far: AtomicI32::new(-1),
+        }
+    }
+}
+
+/// Follows fork from now on.
+pub fn follow() -> Result<(), &'static str> {
+    // SAFETY: pthread_atfork(3) with functions that live as long as this library, which is never unloaded.
+    let failed = unsafe { libc::pthread_atfork(Some(before), Some(parent), Some(child)) };
+    if failed == 0 {
+        Ok(())
+    } else {
+        Err("fork cannot be followed")
+    }
+}
+
+/// How many forks there were. See [`may_need`].
+pub fn begun() -> u64 {
+    BEGUN.load(Ordering::SeqCst)
+}
+
+/// Whether a child may still have to copy what this process had mapped at some time after there were `begun` forks.
+pub fn may_need(begun: u64) -> bool {
+    GIVEN_UP.load(Ordering::SeqCst)
+        || BEGUN.load(Ordering::SeqCst) != begun
+        || HOLDER.load(Ordering::SeqCst) != 0
+}
+
+/// What fork does, around a system call that makes a process like it.
+pub fn around(call: impl FnOnce() -> c_long) -> c_long {
+    before();
+    let made = call();
+    match made {
+        0 => child(),
+        _ => parent(),
+    }
+    made
+}
+
+extern "C" fn before() {
+    held_back(begin);
+}
+
+fn begin() {
+    let own = tls::block() as usize;
+    let holds = HOLDER.load(Ordering::Relaxed) != own;
+    while holds && (HOLDER.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed)).is_err()
+    {
+        // SAFETY: sched_yield(2) has no arguments.
+        unsafe { libc::sched_yield() };
+    }
+    BEGUN.fetch_add(1, Ordering::SeqCst);
+    let mut ends = [-1; 2];
+    if promoted::may_hold(0, usize::MAX)
+        && let Some(arena) = arena::own()
+    {
+        arena.words().forked.store(0, Ordering::Relaxed);
+        // SAFETY: pipe2(2) into a live array.
+        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+            ends = [-1; 2];
+        }
+    }
+    // A signal handler that forks before this is counted leaves the place as it was.
+    let depth = DEPTH.load(Ordering::Relaxed);
+    match FORKS.get(depth) {
+        Some(fork) => {
+            fork.holds.store(holds, Ordering::Relaxed);
+            fork.near.store(ends[0], Ordering::Relaxed);
+            fork.far.store(ends[1], Ordering::Relaxed);
+        }
+        None => ends.into_iter().for_each(close),
+    }
+    DEPTH.store(depth + 1, Ordering::Relaxed);
+}
+
+fn close(descriptor: c_int) {
+    if descriptor >= 0 {
+        // SAFETY: close(2) of a descriptor that `before` made.
+        unsafe { libc::close(descriptor) };
+    }
+}
+
+extern "C" fn parent() {
+    held_back(end);
+}
+
+fn end() {
+    // SAFETY: errno is the calling thread's own; fork's result must be seen with fork's error.
+    let errno = unsafe { *libc::__errno_location() };
+    let depth = DEPTH.load(Ordering::Relaxed).saturating_sub(1);
+    if let Some(fork) = FORKS.get(depth) {
+        close(fork.far.swap(-1, Ordering::Relaxed));
+        let near = fork.near.load(Ordering::Relaxed);
+        // Where there is no pipe, errno is what pipe2(2) has left, unless fork has failed.
+        let has_failed = near < 0 && matches!(errno, libc::EAGAIN | libc::ENOMEM);
+        if promoted::may_hold(0, usize::MAX)
+            && !has_failed
+            && let Some(arena) = arena::own()
+        {
+            await_child(near, arena.words());
+        }
+        close(fork.near.swap(-1, Ordering::Relaxed));
+        DEPTH.store(depth, Ordering::Relaxed);
+        if fork.holds.swap(false, Ordering::Relaxed) {
+            HOLDER.store(0, Ordering::Release);
+        }
+    } else {
+        DEPTH.store(depth, Ordering::Relaxed);
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Waits until the child has finished, is dead, or copies nothing any more. `near` as in [`Fork`]. Signals shorten
+/// no patience.
+fn await_child(near: c_int, words: &Words) {
+    let patience = PATIENCE.as_secs_f64() * clock::rate();
+    let (mut copied, mut since) = (0, clock::now());
+    loop {
+        let is_over = match near >= 0 {
+            true => is_closed(near),
+            false => {
+                // SAFETY: usleep(3) takes a number.
+                unsafe { libc::usleep(LOOK_WITHOUT.as_micros() as u32) };
+                words.forked.load(Ordering::Acquire) == FINISHED
+            }
+        };
+        let now = words.forked.load(Ordering::Relaxed);
+        if now != copied {
+            (copied, since) = (now, clock::now());
+        }
+        if is_over {
+            return;
+        }
+        if clock::now().wrapping_sub(since) as f64 > patience {
+            GIVEN_UP.store(true, Ordering::SeqCst);
+            return;
+        }
+    }
+}
+
+/// Whether the far end of the pipe is closed; waits for some time, less where a signal comes.
+fn is_closed(near: c_int) -> bool {
+    let mut wait = libc::pollfd {
+        fd: near,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: poll(2) of one live structure. An end of file counts as an event.
+    unsafe { libc::poll(&raw mut wait, 1, LOOK.as_millis() as c_int) > 0 }
+}
+
+extern "C" fn child() {
+    held_back(begin_child);
+}
+
+fn begin_child() {
+    switches::set_on(false);
+    attention::drop_all();
+    for fork in &FORKS {
+        // One that is free may be needed.
+        close(fork.near.swap(-1, Ordering::Relaxed));
+    }
+    if promoted::may_hold(0, usize::MAX)
+        && let Some(arena) = arena::own()
+    {
+        let done = replace_all(0, usize::MAX, true);
+        arena.words().forked.store(FINISHED, Ordering::Release);
+        if !done {
+            // Without memory for the copies, fork would have failed too.
+            log::error(format_args!(
+                "a child process has no memory for its own copy of the message buffers; it ends"
+            ));
+            // SAFETY: _exit(2) runs no handlers.
+            unsafe { libc::_exit(127) };
+        }
+        promoted::forget();
+    }
+    if let Some(arena) = arena::own() {
+        arena.leave();
+    }
+    for fork in &FORKS {
+        close(fork.far.swap(-1, Ordering::Relaxed));
+        fork.holds.store(false, Ordering::Relaxed);
+    }
+    DEPTH.store(0, Ordering::Relaxed);
+    HOLDER.store(0, Ordering::Release);
+}
+
+/// Turns the promoted pages in `[start, end)` into private ones with the same content; false: that was not possible.
+/// Allocates nothing on the heap.
+pub fn make_private(start: usize, end: usize) -> bool {
+    replace_all(start, end, false)
+}
+
+/// `is_alone`: this process has one thread.
+fn replace_all(start: usize, end: usize, is_alone: bool) -> bool {
+    let Some(arena) = arena::own() else {
+        return false;
+    };
+    let mut done = true;
+    let copy = |mapping: Mapping| {
+        if mapping.file == arena.file && mapping.offset >= FIRST {
+            let first = mapping.start.max(start);
+            let mapping = Mapping {
+                start: first,
+                end: mapping.end.min(end),
+                offset: mapping.place(first),
+                ..mapping
+            };
+            let mut address = mapping.start;
+            while address < mapping.end {
+                let bytes = CHUNK.min(mapping.end - address);
+                // SAFETY: pages of the arena, which nothing else than promotion maps; whole pages.
+                if !unsafe { replace(address, bytes, mapping.protection) } {
+                    let rest = Mapping {
+                        start: address,
+                        offset: mapping.place(address),
+                        ..mapping
+                    };
+                    // SAFETY: as above.
+                    done &= is_alone && unsafe { refill(&rest) };
+                    break;
+                }
+                arena
+                    .words()
+                    .forked
+                    .fetch_add(bytes as u64, Ordering::Relaxed);
+                address += bytes;
+            }
+        }
+    };
+    mappings::with_own(|own| own.each(start, end, copy)) == Some(true) && done
+}
+
+/// # Safety
+/// `[address, address + bytes)` are whole mapped pages that the caller may replace by equal ones.
+unsafe fn replace(address: usize, bytes: usize, protection: c_int) -> bool {
+    let place = address as *mut c_void;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: new memory takes the content and then the place of the old, in one step (mremap(2)); protection that hid
+    // the content is lifted for the copy and set again.
+    unsafe {
+        let new = libc::mmap(core::ptr::null_mut(), bytes, BOTH, flags, -1, 0);
+        if new == libc::MAP_FAILED {
+            return false;
+        }
+        if protection & libc::PROT_READ == 0 {
+            libc::mprotect(place, bytes, libc::PROT_READ);
+        }
+        core::ptr::copy_nonoverlapping(place.cast::<u8>(), new.cast::<u8>(), bytes);
+        if protection != BOTH {
+            libc::mprotect(new, bytes, protection);
+        }
+        if discard::exchange(new, bytes, place) {
+            return true;
+        }
+        // The system call may be refused (seccomp(2)).
+        if protection & libc::PROT_READ == 0 {
+            libc::mprotect(place, bytes, protection);
+        }
+        libc::munmap(new, bytes);
+        false
+    }
+}
+
+/// Has new pages in the place of the mapping's, which hold what is in the arena there, in a process with one thread: without one
+/// more mapping, of which there may be no more than so many, nor mremap(2), which may be refused.
+///
+/// # Safety
+/// The mapping is the caller's, and shows the arena.
+unsafe fn refill(mapping: &Mapping) -> bool {
+    let place = mapping.start as *mut c_void;
+    let bytes = mapping.end - mapping.start;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    let Some(opened) = handover::own() else {
+        return false;
+    };
+    let descriptor = opened.as_raw_fd();
+    // SAFETY: as the caller promises; pread(2) writes to the pages that were just mapped, no more than their bytes.
+    unsafe {
+        if libc::mmap(place, bytes, BOTH, flags, -1, 0) != place {
+            return false;
+        }
+        let mut done = 0;
+        while done < bytes {
+            let (at, from) = (place.byte_add(done), mapping.offset + done as u64);
+            match libc::pread(descriptor, at, bytes - done, from as i64) {
+                read @ 1.. => done += read as usize,
+                _ => return false,
+            }
+        }
+        mapping.protection == BOTH || libc::mprotect(place, bytes, mapping.protection) == 0
+    }
+}

@@ -1,0 +1,244 @@
+//! What happens around each intercepted MPI call.
+
+use crate::hooks::wrapper::{self, Entered};
+use crate::life;
+use crate::mpi::arguments::Arguments;
+use crate::mpi::entry_points::Slot;
+use crate::sys::phase;
+use crate::thread::session::{After, Session};
+use crate::thread::sessions;
+use crate::thread::words::{self, Thread};
+use copytune_core::mpi::calls::Role;
+use core::ptr::NonNull;
+
+/// Before the call of the next implementation. Needs no stack itself: whatever does is in functions that it jumps to.
+pub extern "C" fn enter(slot: &'static Slot, arguments: Arguments) -> Entered {
+    // SAFETY: the calling thread's own block, which no reference is held to.
+    let thread = unsafe { &mut *words::thread() };
+    if thread.frame | thread.rest == 0
+        && phase::is_plain()
+        && let Some(session) = NonNull::new(thread.session)
+    {
+        take(thread, arguments);
+        // SAFETY: this thread's own session, see `session_of`.
+        return if unsafe { session.as_ref() }.is_quiet() {
+            enter_quietly(slot, arguments, thread, session)
+        } else {
+            enter_followed(slot, arguments, thread, session)
+        };
+    }
+    enter_fully(slot, arguments, thread)
+}
+
+/// An outermost call that perhaps need only be counted.
+#[inline(never)]
+extern "C" fn enter_quietly(
+    slot: &'static Slot,
+    arguments: Arguments,
+    thread: &mut Thread,
+    mut session: NonNull<Session>,
+) -> Entered {
+    // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
+    if let Some(after) = unsafe { session.as_mut() }.pass(slot, arguments) {
+        return Entered {
+            next: slot.known_next(),
+            after,
+        };
+    }
+    enter_followed(slot, arguments, thread, session)
+}
+
+/// An outermost call that is followed, or starts or ends MPI.
+#[inline(never)]
+extern "C" fn enter_followed(
+    slot: &'static Slot,
+    arguments: Arguments,
+    thread: &mut Thread,
+    mut session: NonNull<Session>,
+) -> Entered {
+    if slot.is_life_cycle {
+        return begin_or_end(slot, arguments, thread);
+    }
+    // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
+    let session = unsafe { session.as_mut() };
+    let mut after = After::Reset;
+    if let Some((active, and_then)) = phase::guarded(|| session.enter(slot, arguments)) {
+        (thread.active, after) = (active, and_then);
+        if session.engine.rest_is_due() {
+            thread.rest = phase::guarded(|| session.rest(after)).unwrap_or(0);
+        }
+    }
+    Entered {
+        next: slot.next(),
+        after,
+    }
+}
+
+/// Any call. Mostly other threads or UCX's copies are to be seen to, and nothing else is unusual.
+#[inline(never)]
+extern "C" fn enter_fully(
+    slot: &'static Slot,
+    arguments: Arguments,
+    thread: &mut Thread,
+) -> Entered {
+    if thread.frame == 0
+        && phase::is_on()
+        && let Some(session) = NonNull::new(thread.session)
+    {
+        take(thread, arguments);
+        return enter_outermost(slot, arguments, thread, session);
+    }
+    enter_unusually(slot, arguments, thread)
+}
+
+/// An outermost call that is seen, in a rest or not.
+#[inline(always)]
+fn enter_outermost(
+    slot: &'static Slot,
+    arguments: Arguments,
+    thread: &mut Thread,
+    mut session: NonNull<Session>,
+) -> Entered {
+    if thread.rest == 0 || slot.is_life_cycle {
+        return enter_followed(slot, arguments, thread, session);
+    }
+    // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
+    let session = unsafe { session.as_mut() };
+    let after = phase::guarded(|| session.pass_resting(slot, arguments)).unwrap_or(After::Reset);
+    if session.shown.is_some() {
+        // Should it be left by longjmp, the thread's next call must be seen, whatever it is, to hide the message.
+        session.interrupted = core::mem::take(&mut thread.rest);
+    }
+    Entered {
+        next: slot.next(),
+        after,
+    }
+}
+
+/// A nested call, a thread's first one, or one while copytune is off.
+#[inline(never)]
+extern "C" fn enter_unusually(
+    slot: &'static Slot,
+    arguments: Arguments,
+    thread: &mut Thread,
+) -> Entered {
+    let mut after = After::Nothing;
+    let is_nested = thread.frame != 0 && is_nested(thread, arguments);
+    // SAFETY: this thread's own session, see `session_of`; no other reference is held to it.
+    if let Some(session) = unsafe { thread.session.as_mut() } {
+        match is_nested {
+            true => session.hide_before(slot),
+            false => session.hide(),
+        }
+    }
+    if !is_nested {
+        if !phase::is_on() || slot.is_life_cycle {
+            return begin_or_end(slot, arguments, thread);
+        }
+        take(thread, arguments);
+        if let Some(session) = session_of(thread) {
+            return enter_outermost(slot, arguments, thread, session);
+        }
+        after = After::Reset;
+    }
+    Entered {
+        next: slot.next(),
+        after,
+    }
+}
+
+/// Remembers the outermost call.
+#[inline(always)]
+fn take(thread: &mut Thread, arguments: Arguments) {
+    thread.frame = arguments.place();
+    thread.caller = arguments.return_address();
+}
+
+/// A call that starts or ends MPI, or one while calls are not followed: before MPI is initialised, with a library of a
+/// kind that is not known, or switched off.
+#[cold]
+fn begin_or_end(slot: &'static Slot, arguments: Arguments, thread: &mut Thread) -> Entered {
+    let is_live = phase::is_live();
+    match slot.call().role {
+        Role::Finalize => life::finalising(wrapper::of),
+        Role::Abort if is_live => life::aborting(),
+        _ => {}
+    }
+    let after = if !is_live {
+        After::Nothing
+    } else {
+        take(thread, arguments);
+        match slot.is_life_cycle {
+            true => After::Work,
+            false => After::Reset,
+        }
+    };
+    Entered {
+        next: slot.next(),
+        after,
+    }
+}
+
+/// Whether a call was made inside another one. The outermost one may have been left by longjmp or an exception; then a
+/// later call lies above it, or others have overwritten its return address.
+#[inline(never)]
+fn is_nested(thread: &Thread, arguments: Arguments) -> bool {
+    /// Further apart, the two calls are not on one stack, or have nothing to do with each other.
+    const FARTHEST: usize = 1 << 20;
+    let distance = thread.frame.wrapping_sub(arguments.place());
+    // SAFETY: at most `FARTHEST` bytes above the stack pointer of this call, in a part of the thread's stack that
+    // was in use when the outermost call was made; it is aligned, as it held a return address.
+    distance != 0
+        && distance < FARTHEST
+        && unsafe { (thread.frame as *const usize).read_volatile() } == thread.caller
+}
+
+/// After the call of the next implementation, unless `after` is [`After::Reset`], which the wrappers see to.
+pub extern "C" fn leave(slot: &'static Slot, arguments: Arguments, after: After) {
+    if after == After::Nothing {
+        return;
+    }
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *words::thread() };
+    thread.active = core::ptr::null_mut();
+    thread.frame = 0;
+    if after == After::Work {
+        look_back(thread, slot, arguments);
+    }
+}
+
+/// What a call has done: the operation that it began, those that it ended, the library that it started.
+fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
+    match slot.call().role {
+        Role::Init => life::initialised(slot, wrapper::of),
+        Role::Finalize => life::finalised(),
+        Role::Abort => {}
+        _ => {
+            if let Some(mut session) = session_of(thread) {
+                // SAFETY: this thread's own; no other reference is held to it.
+                let session = unsafe { session.as_mut() };
+                let interrupted = session.interrupted;
+                session.hide();
+                phase::guarded(|| session.leave(slot, arguments));
+                if interrupted > 0 {
+                    thread.rest = interrupted;
+                }
+            }
+        }
+    }
+}
+
+/// The thread's session, made at its first call. It is never freed, and this thread's alone while that lives; the hooks
+/// of copies use it only while the next implementation runs, when no reference of this module's is left.
+#[inline(always)]
+fn session_of(thread: &mut Thread) -> Option<NonNull<Session>> {
+    if thread.session.is_null() {
+        thread.session = first_session();
+    }
+    NonNull::new(thread.session)
+}
+
+#[cold]
+fn first_session() -> *mut Session {
+    phase::guarded(sessions::create).unwrap_or(core::ptr::null_mut())
+}

@@ -1,0 +1,225 @@
+//! process_vm_readv and process_vm_writev: the libraries' single copy by the kernel. Reads of promoted buffers are made
+//! directly (see `direct`); anything else is passed on as it is and counted, so that the report can say where a message's bytes went.
+
+use crate::direct::{self, Chooser, Outcome, Read};
+use crate::sys::next::{self, Kernel};
+use crate::sys::{clock, modules, phase};
+use crate::thread::operations::Owner;
+use crate::thread::session::Session;
+use crate::thread::words;
+use copytune_core::engine::Node;
+use core::arch::naked_asm;
+use libc::{c_ulong, iovec, pid_t, ssize_t};
+
+/// The exported symbol; its contract is process_vm_readv(2)'s. Passes on where the call comes from besides.
+///
+/// # Safety
+/// As the C library's function.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn process_vm_readv(
+    pid: pid_t,
+    local: *const iovec,
+    local_count: c_ulong,
+    remote: *const iovec,
+    remote_count: c_ulong,
+    flags: c_ulong,
+) -> ssize_t {
+    // The seventh word of a call lies on the stack (System V ABI for x86-64, 3.2.3), which is aligned by it here.
+    naked_asm!(
+        ".cfi_startproc",
+        "push qword ptr [rsp]",
+        ".cfi_adjust_cfa_offset 8",
+        "call {read}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "ret",
+        ".cfi_endproc",
+        read = sym read_for,
+    )
+}
+
+/// # Safety
+/// As [`process_vm_readv`]; the call came from `caller`.
+unsafe extern "C" fn read_for(
+    pid: pid_t,
+    local: *const iovec,
+    local_count: c_ulong,
+    remote: *const iovec,
+    remote_count: c_ulong,
+    flags: c_ulong,
+    caller: usize,
+) -> ssize_t {
+    let Some(next) = next::process_vm_readv() else {
+        return refused();
+    };
+    if direct::is_on() && local_count == 1 && remote_count == 1 && flags == 0 {
+        // SAFETY: one entry each, as the counts say.
+        let (to, from) = unsafe { (*local, *remote) };
+        if to.iov_len == from.iov_len {
+            let read = Read {
+                process: pid,
+                target: to.iov_base.cast(),
+                source: from.iov_base as usize,
+                bytes: to.iov_len,
+            };
+            // SAFETY: the caller answers for the target as it does to the system call.
+            let done = phase::guarded(|| unsafe { read_once(&read, next, caller) });
+            if let Some(done) = done.flatten() {
+                return done;
+            }
+        }
+    }
+    // SAFETY: the caller's own arguments.
+    let done = unsafe { next(pid, local, local_count, remote, remote_count, flags) };
+    // SAFETY: `local` has `local_count` entries, as the system call has just read them.
+    unsafe { count(done, local, local_count, |address| (address, 0)) };
+    done
+}
+
+/// The exported symbol; its contract is process_vm_writev(2)'s.
+///
+/// # Safety
+/// As the C library's function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn process_vm_writev(
+    pid: pid_t,
+    local: *const iovec,
+    local_count: c_ulong,
+    remote: *const iovec,
+    remote_count: c_ulong,
+    flags: c_ulong,
+) -> ssize_t {
+    let Some(next) = next::process_vm_writev() else {
+        return refused();
+    };
+    // SAFETY: the caller's own arguments.
+    let done = unsafe { next(pid, local, local_count, remote, remote_count, flags) };
+    // SAFETY: as above.
+    unsafe { count(done, local, local_count, |address| (0, address)) };
+    done
+}
+
+/// One read of one range, directly or by the kernel; `None` where it is no message's.
+///
+/// # Safety
+/// As process_vm_readv(2); `next` is that function.
+unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t> {
+    // SAFETY: this thread's own words, to which no other reference is held while the next implementation runs.
+    let thread = unsafe { &mut *words::thread() };
+    // Calls that pass unseen leave no frame.
+    if thread.frame == 0 && !modules::is_mpi_code(caller) {
+        return None;
+    }
+    let active = thread.active;
+    // SAFETY: inside an outermost call the session is lent to nobody else (see `copy_inside_call`); nothing below comes
+    // back here, because `next` is the C library's function.
+    let session = unsafe { thread.session.as_mut()? };
+    // Where nothing is to be matched with, what earlier calls have left must not be.
+    let owner = match active.is_null() {
+        true => Owner::NONE,
+        false => session.owner_of_read(read.target as usize),
+    };
+    let before = clock::now();
+    let chooser = match owner.routine {
+        Some(routine) => Chooser::Site(routine),
+        None if direct::is_forced() => Chooser::Site(next::memmove()),
+        None => Chooser::Process,
+    };
+    // SAFETY: as the caller promises; the routine is one that this CPU can run (Routine::function).
+    let outcome = unsafe { session.reader.read(read, next, chooser, before) };
+    if let Outcome::Done { shared } = outcome {
+        note(session, owner, |node| {
+            let ticks = match node.timed {
+                true => clock::now().wrapping_sub(before),
+                false => 0,
+            };
+            node.copied_directly(read.bytes, shared, ticks)
+        });
+        return Some(read.bytes as ssize_t);
+    }
+    let (local, remote) = (
+        iovec {
+            iov_base: read.target.cast(),
+            iov_len: read.bytes,
+        },
+        iovec {
+            iov_base: read.source as *mut _,
+            iov_len: read.bytes,
+        },
+    );
+    // SAFETY: as the caller promises.
+    let done = unsafe { next(read.process, &raw const local, 1, &raw const remote, 1, 0) };
+    let ticks = clock::now().wrapping_sub(before);
+    // SAFETY: errno is the calling thread's own; what follows must not change what the call has left there.
+    let errno = unsafe { *libc::__errno_location() };
+    if let Ok(bytes) = usize::try_from(done) {
+        let offered = outcome != Outcome::Impossible;
+        note(session, owner, |node| {
+            node.copied_by_kernel(bytes, if node.timed { ticks } else { 0 }, offered)
+        });
+        match outcome {
+            _ if bytes != read.bytes => {}
+            Outcome::Offered { timed: true } => session.reader.kernel_took(read, ticks),
+            Outcome::Impossible => {
+                phase::guarded(|| {
+                    session.reader.read_by_kernel(read, next, ticks, chooser);
+                });
+            }
+            _ => {}
+        }
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+    Some(done)
+}
+
+/// Lets the node of a copy, if it is observed, take notice of it.
+fn note(session: &mut Session, owner: Owner, notice: impl FnOnce(&mut Node)) {
+    if let Some(node) = session
+        .engine
+        .node_mut(owner.node)
+        .filter(|node| node.observe)
+    {
+        notice(node);
+    }
+}
+
+/// ENOSYS, as on a kernel without the call: the libraries then copy another way.
+fn refused() -> ssize_t {
+    // SAFETY: errno is the calling thread's own.
+    unsafe { *libc::__errno_location() = libc::ENOSYS };
+    -1
+}
+
+/// Counts `done` bytes for the site whose message begins in the first local piece; `place` turns its address into
+/// (target, source) of a copy. Keeps errno.
+///
+/// # Safety
+/// `local` points to `count` entries.
+unsafe fn count(
+    done: ssize_t,
+    local: *const iovec,
+    count: c_ulong,
+    place: fn(usize) -> (usize, usize),
+) {
+    let Ok(bytes) = usize::try_from(done) else {
+        return;
+    };
+    // SAFETY: reads this thread's words; the session is this thread's (see `copy_inside_call`).
+    let session = unsafe {
+        let thread = words::thread();
+        if (*thread).active.is_null() || count == 0 {
+            return;
+        }
+        (*thread).session.as_mut()
+    };
+    if let Some(session) = session {
+        // SAFETY: there is at least one entry.
+        let (target, source) = place(unsafe { (*local).iov_base } as usize);
+        let owner = session.owner(target, source);
+        note(session, owner, |node| {
+            node.copied_by_kernel(bytes, 0, false)
+        });
+    }
+}

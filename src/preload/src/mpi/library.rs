@@ -1,0 +1,317 @@
+//! Which MPI library this is, and the few of its functions that copytune calls itself.
+
+use crate::sys::resolve;
+use copytune_core::mpi::calls::Binding;
+use core::ffi::{CStr, c_char, c_int};
+
+/// The families of MPI libraries, by the shape of their handles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Handles are pointers to the library's own objects.
+    OpenMpi,
+    /// Handles are ints with a fixed encoding.
+    Mpich,
+    /// The ABI of MPI 5.0: handles are words, constants small numbers.
+    Standard,
+}
+
+/// The loaded MPI library.
+#[derive(Debug, Clone, Copy)]
+pub struct Library {
+    /// Its family.
+    pub family: Family,
+    /// `MPI_COMM_WORLD`.
+    pub world: usize,
+    /// `MPI_DATATYPE_NULL`.
+    pub no_datatype: usize,
+    type_size: Option<unsafe extern "C" fn(usize, *mut c_int) -> c_int>,
+    type_extent: Option<Extent>,
+    type_true_extent: Option<Extent>,
+}
+
+/// This process's place in a communicator.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Its rank.
+    pub rank: i64,
+    /// How many ranks there are.
+    pub ranks: i64,
+}
+
+type Extent = unsafe extern "C" fn(usize, *mut isize, *mut isize) -> c_int;
+type AskOne = unsafe extern "C" fn(usize, *mut c_int) -> c_int;
+type ByReference2 = unsafe extern "C" fn(*const c_int, *mut c_int, *mut c_int);
+type ByReference3 = unsafe extern "C" fn(*const c_int, *mut isize, *mut isize, *mut c_int);
+
+/// Size and extents of a datatype, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Bytes of data (MPI_Type_size).
+    pub size: i64,
+    /// Distance between elements (MPI_Type_get_extent).
+    pub extent: i64,
+    /// First byte of data relative to the element's address (MPI_Type_get_true_extent).
+    pub true_lb: i64,
+    /// Span of the data.
+    pub true_extent: i64,
+}
+
+/// `search` as a function pointer of type `F`.
+///
+/// # Safety
+/// `F` must be the function pointer type of the symbol, optional.
+unsafe fn function<F>(name: &CStr) -> Option<F> {
+    let found = resolve::search(name);
+    const { assert!(size_of::<F>() == size_of::<*const u8>()) };
+    // SAFETY: a non-null address of a function of that type, as the caller promises.
+    (!found.is_null()).then(|| unsafe { core::mem::transmute_copy::<*const u8, F>(&found) })
+}
+
+/// Whether the library's handles are those of the MPI 5.0 ABI. The function alone does not tell: a library that has
+/// it but another ABI, as MPICH 5's usual one, answers -1 (MPI 5.0, section 20.2).
+fn has_standard_abi() -> bool {
+    type Ask = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+    let (mut major, mut minor): (c_int, c_int) = (-1, -1);
+    // SAFETY: int MPI_Abi_get_version(int *major, int *minor), callable at any time; results go to live ints.
+    unsafe {
+        if let Some(ask) = function::<Ask>(c"PMPI_Abi_get_version") {
+            ask(&raw mut major, &raw mut minor);
+        }
+    }
+    major > 0
+}
+
+impl Library {
+    /// Looks at what is loaded; `None` where it is no library that copytune knows.
+    pub fn detect() -> Option<Self> {
+        let has = |name| !resolve::search(name).is_null();
+        let (family, world, no_datatype) = if has_standard_abi() {
+            // MPI 5.0, section 20.1 and appendix A: MPI_COMM_WORLD and MPI_DATATYPE_NULL.
+            (Family::Standard, 257, 512)
+        } else if has(c"ompi_mpi_init") {
+            (
+                Family::OpenMpi,
+                resolve::variable(c"ompi_mpi_comm_world") as usize,
+                resolve::variable(c"ompi_mpi_datatype_null") as usize,
+            )
+        } else if has(c"MPIR_Dup_fn") || has(c"MPII_Version_device") {
+            // MPICH's mpi.h, from which the first name comes too: MPI_COMM_WORLD and MPI_DATATYPE_NULL.
+            (Family::Mpich, 0x4400_0000, 0x0c00_0000)
+        } else {
+            return None;
+        };
+        // SAFETY: the C bindings of MPI 4.0, A.3.2; handles are words (ints are passed in whole registers).
+        let (type_size, type_extent, type_true_extent) = unsafe {
+            (
+                function(c"PMPI_Type_size"),
+                function(c"PMPI_Type_get_extent"),
+                function(c"PMPI_Type_get_true_extent"),
+            )
+        };
+        Some(Self {
+            family,
+            world,
+            no_datatype,
+            type_size,
+            type_extent,
+            type_true_extent,
+        })
+    }
+
+    /// Bytes of a C request handle.
+    pub fn request_size(&self) -> usize {
+        match self.family {
+            Family::Mpich => 4,
+            Family::OpenMpi | Family::Standard => 8,
+        }
+    }
+
+    /// The layout of a datatype given by its C handle.
+    pub fn layout(&self, datatype: usize) -> Option<Layout> {
+        let (mut size, mut lb, mut extent, mut true_lb, mut true_extent) =
+            (0, 0isize, 0isize, 0isize, 0isize);
+        // SAFETY: MPI is initialised, the handle is one that the program is passing to MPI in this very call, and
+        // each result goes to a live variable of the binding's type.
+        let failed = unsafe {
+            self.type_size?(datatype, &raw mut size)
+                | self.type_extent?(datatype, &raw mut lb, &raw mut extent)
+                | self.type_true_extent?(datatype, &raw mut true_lb, &raw mut true_extent)
+        };
+        layout(failed, size, extent, true_lb, true_extent)
+    }
+
+    /// The layout of a datatype given by its Fortran handle.
+    pub fn layout_fortran(&self, datatype: c_int) -> Option<Layout> {
+        // SAFETY: the Fortran bindings of MPI 4.0, A.4: everything by reference.
+        let (type_size, type_extent, type_true_extent) = unsafe {
+            (
+                function::<ByReference2>(c"pmpi_type_size_")?,
+                function::<ByReference3>(c"pmpi_type_get_extent_")?,
+                function::<ByReference3>(c"pmpi_type_get_true_extent_")?,
+            )
+        };
+        let (mut size, mut lb, mut extent, mut true_lb, mut true_extent) =
+            (0, 0isize, 0isize, 0isize, 0isize);
+        let mut errors = [0; 3];
+        let [first, second, third] = &mut errors;
+        // SAFETY: as in `layout`, by reference.
+        unsafe {
+            type_size(&raw const datatype, &raw mut size, first);
+            type_extent(&raw const datatype, &raw mut lb, &raw mut extent, second);
+            type_true_extent(
+                &raw const datatype,
+                &raw mut true_lb,
+                &raw mut true_extent,
+                third,
+            );
+        }
+        layout(
+            errors.into_iter().fold(0, |all, one| all | one),
+            size,
+            extent,
+            true_lb,
+            true_extent,
+        )
+    }
+
+    /// (rank, number of ranks) in MPI_COMM_WORLD; from the launcher's environment where there is no such
+    /// communicator (a program that only uses sessions).
+    pub fn place(&self, world_exists: bool) -> (u32, u32) {
+        let (mut rank, mut size): (c_int, c_int) = (0, 1);
+        // SAFETY: the C bindings of MPI_Comm_rank and MPI_Comm_size.
+        let (comm_rank, comm_size) = unsafe {
+            (
+                function::<AskOne>(c"PMPI_Comm_rank"),
+                function::<AskOne>(c"PMPI_Comm_size"),
+            )
+        };
+        if let (true, Some(comm_rank), Some(comm_size)) = (world_exists, comm_rank, comm_size) {
+            // SAFETY: MPI is initialised; results go to live ints.
+            unsafe {
+                comm_rank(self.world, &raw mut rank);
+                comm_size(self.world, &raw mut size);
+            }
+        } else {
+            let number = |names: [&str; 2]| {
+                names
+                    .iter()
+                    .find_map(|name| std::env::var(name).ok()?.parse::<c_int>().ok())
+            };
+            rank = number(["OMPI_COMM_WORLD_RANK", "PMI_RANK"]).unwrap_or(0);
+            size = number(["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]).unwrap_or(1);
+        }
+        (rank.max(0) as u32, size.max(1) as u32)
+    }
+
+    /// Whether a word for a buffer is MPI_IN_PLACE; `None` where that cannot be told.
+    pub fn is_in_place(&self, word: usize, binding: Binding) -> Option<bool> {
+        if binding.has_descriptors() {
+            return None;
+        }
+        if !binding.is_fortran() {
+            // Open MPI's and MPICH's mpi.h, and MPI 5.0, appendix A.
+            let constant = match self.family {
+                Family::OpenMpi | Family::Standard => 1,
+                Family::Mpich => usize::MAX,
+            };
+            return Some(word == constant);
+        }
+        // A variable of a common block, in Open MPI under the names that compilers give it (mpif-h's constants.h).
+        const NAMES: [&CStr; 4] = [
+            c"mpi_fortran_in_place_",
+            c"mpi_fortran_in_place",
+            c"mpi_fortran_in_place__",
+            c"MPI_FORTRAN_IN_PLACE",
+        ];
+        let known: Vec<usize> = match self.family {
+            Family::OpenMpi => NAMES.map(|name| resolve::variable(name) as usize).into(),
+            Family::Mpich => {
+                let variable = resolve::variable(c"MPIR_F_MPI_IN_PLACE") as *const usize;
+                // SAFETY: null, or a pointer variable of the library, which it has set by its start.
+                vec![unsafe { variable.as_ref() }.copied().unwrap_or(0)]
+            }
+            Family::Standard => Vec::new(),
+        };
+        let mut known = known.into_iter().filter(|&address| address != 0).peekable();
+        known.peek()?;
+        Some(known.any(|address| address == word))
+    }
+
+    /// The place in the communicator that a word of a call stands for; `None` where it connects two groups.
+    pub fn communicator(&self, word: usize, binding: Binding) -> Option<Place> {
+        let [mut two_groups, mut rank, mut ranks]: [c_int; 3] = [1, 0, 0];
+        let failed = if binding.is_fortran() {
+            let handle = word as *const c_int;
+            let mut errors = [0; 3];
+            let [first, second, third] = &mut errors;
+            // SAFETY: the Fortran bindings of MPI 4.0, A.4: a communicator is an INTEGER, or a derived type that holds
+            // one, by reference; it is the program's, in this very call. Results go to live variables.
+            unsafe {
+                function::<ByReference2>(c"pmpi_comm_test_inter_")?(
+                    handle,
+                    &raw mut two_groups,
+                    first,
+                );
+                function::<ByReference2>(c"pmpi_comm_rank_")?(handle, &raw mut rank, second);
+                function::<ByReference2>(c"pmpi_comm_size_")?(handle, &raw mut ranks, third);
+            }
+            errors.into_iter().fold(0, |all, one| all | one)
+        } else {
+            // SAFETY: the C bindings; MPICH's handles are ints, passed in whole registers.
+            unsafe {
+                function::<AskOne>(c"PMPI_Comm_test_inter")?(word, &raw mut two_groups)
+                    | function::<AskOne>(c"PMPI_Comm_rank")?(word, &raw mut rank)
+                    | function::<AskOne>(c"PMPI_Comm_size")?(word, &raw mut ranks)
+            }
+        };
+        (failed == 0 && two_groups == 0).then_some(Place {
+            rank: rank.into(),
+            ranks: ranks.into(),
+        })
+    }
+
+    /// Name and version as the library tells them (MPI_Get_library_version), one line.
+    pub fn version(&self) -> String {
+        type Ask = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
+        // MPI_MAX_LIBRARY_VERSION_STRING is 8192 in MPICH and the MPI 5.0 ABI, 256 in Open MPI.
+        let mut text = vec![0u8; 8193];
+        let mut length: c_int = 0;
+        // SAFETY: the C binding; the buffer is as long as the longest that any of the libraries writes.
+        unsafe {
+            if let Some(ask) = function::<Ask>(c"PMPI_Get_library_version") {
+                ask(text.as_mut_ptr().cast(), &raw mut length);
+            }
+        }
+        let text = text.get(..length.max(0) as usize).unwrap_or(&[]);
+        let text = String::from_utf8_lossy(text);
+        let mut name = match self.family {
+            // "Open MPI v4.1.4, package: ..."
+            Family::OpenMpi => text.split(',').next().unwrap_or(""),
+            // MPICH: "MPICH Version:      4.0.2" in a line; its descendants put theirs on one line too.
+            _ => text.lines().next().unwrap_or(""),
+        }
+        .replace(" Version:", "");
+        name.truncate(
+            name.char_indices()
+                .nth(80)
+                .map_or(name.len(), |(end, _)| end),
+        );
+        name.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn layout(
+    failed: c_int,
+    size: c_int,
+    extent: isize,
+    true_lb: isize,
+    true_extent: isize,
+) -> Option<Layout> {
+    // A size that does not fit an int comes as MPI_UNDEFINED, which is negative.
+    (failed == 0 && size >= 0).then_some(Layout {
+        size: i64::from(size),
+        extent: extent as i64,
+        true_lb: true_lb as i64,
+        true_extent: true_extent as i64,
+    })
+}

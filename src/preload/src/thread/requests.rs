@@ -1,0 +1,164 @@
+//! What the Start, Wait and Test families say of operations in progress.
+
+use crate::direct;
+use crate::mpi::arguments::Arguments;
+use crate::mpi::entry_points::Slot;
+use crate::mpi::messages;
+use crate::thread::operations::Owner;
+use crate::thread::session::{After, Session};
+use copytune_core::mpi::calls::{Binding, Finish, Role};
+
+/// Most requests of one Wait or Test call that are looked at.
+const MOST_REQUESTS: i64 = 4096;
+
+impl Session {
+    /// The request handle in entry `index` of the array at `address`.
+    pub(super) fn request(&self, binding: Binding, address: usize, index: usize) -> Option<u64> {
+        if address == 0 {
+            return None;
+        }
+        let size = if binding.is_fortran() {
+            4
+        } else {
+            self.datatypes.request_size()
+        };
+        let entry = address.wrapping_add(index * size);
+        // SAFETY: the program passes an array of at least index + 1 requests of that size to this very call:
+        // pointers or ints by library in C, INTEGERs or derived types of one INTEGER in Fortran.
+        Some(unsafe {
+            if size == 4 {
+                u64::from(*(entry as *const u32))
+            } else {
+                *(entry as *const u64)
+            }
+        })
+    }
+
+    /// Shows each request of a Start, Wait or Test call to `visit`, with its position.
+    fn requests(
+        &mut self,
+        slot: &Slot,
+        arguments: Arguments,
+        mut visit: impl FnMut(&mut Self, u64, u32),
+    ) {
+        let (count, address) = match slot.call().role {
+            Role::Start | Role::Forget | Role::Finish(Finish::Wait | Finish::Test) => {
+                (1, arguments.word(0))
+            }
+            _ => (
+                messages::integer(arguments, 0, slot.binding),
+                arguments.word(1),
+            ),
+        };
+        for index in 0..count.clamp(0, MOST_REQUESTS) as usize {
+            if let Some(request) = self.request(slot.binding, address, index) {
+                visit(self, request, index as u32);
+            }
+        }
+    }
+
+    /// Message bytes of the persistent requests of a Start call.
+    pub(super) fn persistent_bytes(&mut self, slot: &Slot, arguments: Arguments) -> u64 {
+        let mut bytes = 0;
+        self.requests(slot, arguments, |session, request, _| {
+            bytes += session.ranges.bytes(request)
+        });
+        bytes
+    }
+
+    /// The persistent requests of a Start call begin, at the site `owner`.
+    pub(super) fn before_start(&mut self, slot: &Slot, arguments: Arguments, owner: Owner) {
+        self.requests(slot, arguments, |session, request, _| {
+            if direct::is_asked() {
+                session.start_directly(request);
+            }
+            session.ranges.activate(request, owner)
+        });
+    }
+
+    /// The same where nothing is learnt from it.
+    pub(super) fn start_at_rest(&mut self, slot: &Slot, arguments: Arguments) {
+        self.requests(slot, arguments, |session, request, _| {
+            session.start_directly(request)
+        });
+    }
+
+    /// Lets the buffer of a persistent send that begins be promoted.
+    fn start_directly(&self, request: u64) {
+        match self.ranges.sends(request) {
+            Some((span, bytes)) => {
+                direct::sending(span.start, span.end, bytes, false);
+            }
+            // Another thread may have made it: it may send anything.
+            None => direct::hide_others(0, usize::MAX),
+        }
+    }
+
+    /// Chains the operations that a Wait or Test call concerns, or forgets that of a Cancel or Request_free.
+    pub(super) fn before_finish(&mut self, slot: &Slot, arguments: Arguments) -> After {
+        if slot.call().role == Role::Forget {
+            self.requests(slot, arguments, |session, request, _| {
+                session.ranges.remove(request)
+            });
+            return After::Reset;
+        }
+        let mut chain = 0;
+        self.requests(slot, arguments, |session, request, position| {
+            chain = session.ranges.chain(request, position, chain);
+        });
+        self.present.chain = chain;
+        if chain == 0 {
+            After::Reset
+        } else {
+            After::Work
+        }
+    }
+
+    /// Ends the chained operations that the call has completed: those whose request has become another value (the
+    /// null handle), and of persistent ones those that the call's results name.
+    pub(super) fn after_finish(&mut self, finish: Finish, binding: Binding, arguments: Arguments) {
+        let address = match finish {
+            Finish::Wait | Finish::Test => arguments.word(0),
+            _ => arguments.word(1),
+        };
+        let mut chain = self.present.chain;
+        // A request that is given twice makes the chain a ring: the count ends it.
+        for _ in 0..MOST_REQUESTS {
+            let Some((request, position, persistent, rest)) = self.ranges.link(chain) else {
+                break;
+            };
+            chain = rest;
+            let done = if persistent {
+                persistent_done(finish, binding, arguments, position)
+            } else {
+                self.request(binding, address, position as usize) != Some(request)
+            };
+            if done {
+                self.ranges.complete(request);
+            }
+        }
+        self.present.chain = 0;
+    }
+}
+
+/// Whether the results of a Wait or Test call say that the persistent request at `position` is complete.
+fn persistent_done(finish: Finish, binding: Binding, arguments: Arguments, position: u32) -> bool {
+    // Fortran counts from 1.
+    let wanted = position as i32 + i32::from(binding.is_fortran());
+    let result = |argument: u8, index: usize| {
+        let address = arguments.word(argument) as *const i32;
+        // SAFETY: a result argument that the completed call has just written: an int, a LOGICAL of 4 bytes, or an
+        // array of as many of them as the call has said.
+        (!address.is_null()).then(|| unsafe { *address.add(index) })
+    };
+    match finish {
+        Finish::Wait | Finish::WaitAll => true,
+        Finish::Test => result(1, 0).is_some_and(|flag| flag != 0),
+        Finish::TestAll => result(2, 0).is_some_and(|flag| flag != 0),
+        Finish::Any => result(2, 0) == Some(wanted),
+        Finish::Some => {
+            let count = result(2, 0).unwrap_or(0).clamp(0, MOST_REQUESTS as i32);
+            (0..count as usize).any(|index| result(3, index) == Some(wanted))
+        }
+    }
+}

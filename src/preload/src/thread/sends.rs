@@ -1,0 +1,119 @@
+//! Sends: receivers may read their buffers directly (see `direct`).
+
+use crate::direct;
+use crate::mpi::arguments::Arguments;
+use crate::mpi::entry_points::Slot;
+use crate::mpi::messages;
+use crate::mpi::span::Spans;
+use crate::sys::phase;
+use crate::thread::operations::Owner;
+use crate::thread::predictor::Meaning;
+use crate::thread::session::{After, Present, Session, spans};
+use copytune_core::mpi::calls::{Completion, Role};
+
+impl Session {
+    /// A buffer is sent that receivers may want to read directly, or do.
+    #[inline(never)]
+    pub(super) fn announce(
+        &mut self,
+        slot: &'static Slot,
+        arguments: Arguments,
+        message: Meaning,
+    ) -> After {
+        if slot.offers {
+            self.offer_on_demand(slot, arguments);
+            return After::Reset;
+        }
+        let spans = spans(slot, arguments, message.reach);
+        match phase::guarded(|| self.send_directly(slot, spans, message.sent)) {
+            Some(true) => After::Work,
+            _ => After::Reset,
+        }
+    }
+
+    /// A call of a resting thread that is to be seen: it may send what peers want or read, make a persistent operation, or free
+    /// a datatype. Nothing is learnt from it. Returns what is to follow.
+    pub fn pass_resting(&mut self, slot: &'static Slot, arguments: Arguments) -> After {
+        self.while_busy(|session| session.see_resting(slot, arguments))
+            .unwrap_or(After::Reset)
+    }
+
+    fn see_resting(&mut self, slot: &'static Slot, arguments: Arguments) -> After {
+        match slot.call().role {
+            Role::Transfer {
+                send,
+                receive,
+                completion,
+            } => {
+                let mut message = |data| self.datatypes.message(data, slot.binding, arguments);
+                let sent = send.map(&mut message).unwrap_or_default();
+                let received = receive.map(&mut message).unwrap_or_default();
+                let reach = [sent, received].map(|message| self.datatypes.reach(message));
+                let spans = spans(slot, arguments, reach);
+                if let Completion::Persistent(_) = completion {
+                    self.present = Present {
+                        owner: Owner::NONE,
+                        spans,
+                        bytes: sent.bytes + received.bytes,
+                        chain: 0,
+                    };
+                    return After::Work;
+                }
+                let is_asked = sent.bytes > 0 && direct::is_asked();
+                match is_asked && self.send_directly(slot, spans, sent.bytes) {
+                    true => After::Work,
+                    false => After::Reset,
+                }
+            }
+            Role::Collective { .. } if slot.offers => {
+                self.offer_on_demand(slot, arguments);
+                After::Reset
+            }
+            Role::Start | Role::StartAll => {
+                if direct::is_asked() {
+                    self.start_at_rest(slot, arguments);
+                }
+                After::Reset
+            }
+            Role::TypeFree => {
+                messages::datatype_freed();
+                After::Reset
+            }
+            _ => After::Reset,
+        }
+    }
+
+    /// Lets the buffer of a send be promoted, or its ends be shown: true if they are, until [`Session::hide`].
+    pub(super) fn send_directly(
+        &mut self,
+        slot: &'static Slot,
+        Spans { send, receive }: Spans,
+        sent: u64,
+    ) -> bool {
+        self.hide();
+        // What is received into the same memory changes it before the call returns.
+        let blocking = slot.is_blocking
+            && (receive.is_empty() || receive.end <= send.start || send.end <= receive.start);
+        self.shown = direct::sending(send.start, send.end, sent, blocking).map(|it| (it, slot));
+        self.shown.is_some()
+    }
+
+    /// The call that sent it returns, or was left: nobody may read what is shown any more.
+    #[inline]
+    pub fn hide(&mut self) {
+        if let Some((shown, _)) = self.shown.take() {
+            direct::hide(shown);
+            self.interrupted = 0;
+        }
+    }
+
+    /// A call seems to be made inside another one. The same function by another of its names, as Fortran's bindings call C's, sends
+    /// what is shown; before any other one, the send may have been left in a way that the stack does not tell.
+    pub fn hide_before(&mut self, inner: &'static Slot) {
+        if let Some((_, outer)) = self.shown
+            && (core::ptr::eq(inner, outer) || !core::ptr::eq(inner.call(), outer.call()))
+        {
+            self.hide();
+        }
+    }
+}

@@ -1,0 +1,508 @@
+//! One thread's session: its sites, its engine, and its operations in progress. Threads share nothing but the
+//! reading of each other's buffers in use, so calls need no lock.
+
+use crate::direct;
+use crate::mpi::arguments::Arguments;
+use crate::mpi::entry_points::{Reading, Slot};
+use crate::mpi::messages::{self, Datatypes, Message};
+use crate::mpi::span::{Span, Spans};
+use crate::mpi::ucx;
+use crate::sys::clock::Ticks;
+use crate::sys::phase;
+use crate::thread::job::Job;
+use crate::thread::operations::{Active, Board, NOBODY, Owner, Ranges};
+use crate::thread::predictor::{Forecast, Meaning};
+use crate::thread::sessions;
+use crate::thread::sites::{IGNORED, Place};
+use copytune_core::engine::Engine;
+use copytune_core::flow::NodeId;
+use copytune_core::mpi::call_site::{Key, Signature, Sites};
+use copytune_core::mpi::calls::{Completion, Role};
+use copytune_core::routines::CopyFn;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// One thread's session.
+pub struct Session {
+    /// What is known of the process.
+    pub(super) job: &'static Job,
+    /// Calls, intervals, choices.
+    pub engine: Engine,
+    /// Reads from other processes.
+    pub reader: direct::Reader,
+    pub(super) sites: Sites,
+    forecast: Forecast,
+    /// By node: what identifies its site across runs.
+    pub signatures: Vec<Signature>,
+    /// Path and build of the modules that hold sites.
+    pub(super) builds: Vec<(String, String)>,
+    /// In the order of the threads' first calls.
+    pub number: u32,
+    pub(super) datatypes: Datatypes,
+    pub(super) ranges: Ranges,
+    active: Active,
+    pub(super) present: Present,
+    /// Whether UCX's copies were closed because nothing is to be learnt.
+    dozed: bool,
+    /// Shows the ends of what the present call sends, which came by that symbol.
+    pub shown: Option<(&'static direct::Slot, &'static Slot)>,
+    /// Calls that are left of the rest that goes on when nothing is shown any more.
+    pub interrupted: usize,
+    /// Whether a living thread has it.
+    pub owned: AtomicBool,
+    /// With MPI_THREAD_MULTIPLE, whether the owner thread is where other threads may not look at it.
+    pub busy: AtomicBool,
+}
+
+/// What remains to be done after a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum After {
+    /// The outermost call: forget that it was there.
+    Reset,
+    /// A nested call, or copytune is off.
+    Nothing,
+    /// As `Reset`, and look at what it has done.
+    Work,
+}
+
+/// The node of a call.
+#[derive(Debug, Clone, Copy)]
+struct Subject {
+    owner: Owner,
+    /// Whether its copies are to be found out.
+    matters: bool,
+}
+
+/// What `leave` must know of the call that `enter` saw.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Present {
+    pub(super) owner: Owner,
+    pub(super) spans: Spans,
+    pub(super) bytes: u64,
+    pub(super) chain: u32,
+}
+
+impl Session {
+    /// A session that has seen nothing.
+    pub fn new(job: &'static Job, board: &'static Board, number: u32) -> Self {
+        Self {
+            job,
+            engine: job.new_engine(),
+            reader: direct::Reader::default(),
+            sites: Sites::default(),
+            forecast: Forecast::default(),
+            signatures: Vec::new(),
+            builds: Vec::new(),
+            number,
+            datatypes: Datatypes::new(job.library),
+            ranges: Ranges::new(board),
+            active: Active {
+                spans: Spans::default(),
+                owner: Owner::NONE,
+            },
+            present: Present {
+                owner: Owner::NONE,
+                spans: Spans::default(),
+                bytes: 0,
+                chain: 0,
+            },
+            dozed: false,
+            shown: None,
+            interrupted: 0,
+            owned: AtomicBool::new(true),
+            busy: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether [`Self::pass`] is worth a try: no execution is timed, no operation in progress.
+    #[inline(always)]
+    pub fn is_quiet(&self) -> bool {
+        !self.engine.is_timing() && self.ranges.is_empty()
+    }
+
+    /// Before a call: all that there is to do for one that was foreseen and in which nothing is to be learnt or changed.
+    /// Returns what is to follow; `None`, and nothing done, for any other. For use while [`phase::is_plain`] and
+    /// [`Self::is_quiet`].
+    #[inline(always)]
+    pub fn pass(&mut self, slot: &'static Slot, arguments: Arguments) -> Option<After> {
+        let site = self.forecast.check(slot, arguments)?;
+        if !self.engine.pass(site.place().node) {
+            return None;
+        }
+        self.forecast.comes_true(site);
+        if site.sent() > 0 && direct::is_asked() {
+            return Some(self.announce(slot, arguments, site.meaning()));
+        }
+        Some(After::Reset)
+    }
+
+    /// Before a call. Returns what copies inside it are matched with (null: nothing), and what is to follow.
+    #[inline(always)]
+    pub fn enter(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
+        if phase::is_threaded() {
+            return self.enter_shared(slot, arguments);
+        }
+        self.follow(slot, arguments)
+    }
+
+    /// The same where other threads may look at the session.
+    #[inline(never)]
+    fn enter_shared(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
+        let result = self.while_busy(|it| it.follow(slot, arguments));
+        result.unwrap_or((core::ptr::null_mut(), After::Reset))
+    }
+
+    /// Runs `part`, if copytune is on. Other threads do not look at the session meanwhile.
+    pub(super) fn while_busy<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        self.busy.swap(true, Ordering::SeqCst);
+        let result = phase::is_on().then(|| part(self));
+        self.busy.store(false, Ordering::Release);
+        result
+    }
+
+    /// Nothing has been learnt for some time; `after` follows the call that is under way. Returns how many calls may pass unseen from here on. While nothing is
+    /// to be learnt UCX has its inline copies back, unless other threads still need them through memcpy.
+    #[cold]
+    pub fn rest(&mut self, after: After) -> usize {
+        self.while_busy(|it| it.begin_rest(after)).unwrap_or(0)
+    }
+
+    fn begin_rest(&mut self, after: After) -> usize {
+        let idle = after == After::Reset && self.ranges.is_idle();
+        let rest = self.engine.take_rest(&mut Ticks, idle);
+        if self.engine.is_calm() && phase::is_ucx_open() && !phase::is_threaded() {
+            ucx::close();
+            self.dozed = true;
+        }
+        // In a pause of learning they stay as they are: to change them and back takes longer than many calls.
+        if rest > 0 && phase::is_ucx_open() && self.engine.is_calm() {
+            self.engine.refuse_rest();
+            return 0;
+        }
+        if self.dozed {
+            self.rouse();
+        }
+        self.engine.begin_stretch(&mut Ticks);
+        rest
+    }
+
+    /// UCX's copies are needed again as soon as something is to be learnt.
+    #[cold]
+    fn rouse(&mut self) {
+        if !self.engine.is_calm() {
+            self.dozed = false;
+            ucx::open();
+        }
+    }
+
+    #[inline(always)]
+    fn follow(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
+        // What a Wait or Test call ends is looked up before anything else.
+        if slot.finishes && !self.ranges.is_empty() {
+            return self.follow_unforeseen(slot, arguments);
+        }
+        let Some(site) = self.forecast.check(slot, arguments) else {
+            return self.follow_unforeseen(slot, arguments);
+        };
+        self.forecast.comes_true(site);
+        let Some(subject) = self.step(site.place().node) else {
+            return (self.matched(false), After::Reset);
+        };
+        if subject.matters && slot.is_blocking {
+            // What `attribute` does, for most of the calls that matter.
+            self.active.spans = spans(slot, arguments, site.reach());
+            self.active.owner = subject.owner;
+            let after = match site.sent() > 0 && direct::is_asked() {
+                true => self.announce(slot, arguments, site.meaning()),
+                false => After::Reset,
+            };
+            return (&raw mut self.active, after);
+        }
+        let Subject { owner, matters } = subject;
+        self.attribute_owned(
+            slot,
+            arguments,
+            site.place(),
+            owner.node,
+            owner.routine,
+            matters,
+        )
+    }
+
+    /// [`Self::attribute`] of a call that was foreseen, with its subject in registers.
+    #[inline(never)]
+    fn attribute_owned(
+        &mut self,
+        slot: &'static Slot,
+        arguments: Arguments,
+        place: Place,
+        node: NodeId,
+        routine: Option<CopyFn>,
+        matters: bool,
+    ) -> (*mut Active, After) {
+        let subject = Subject {
+            owner: Owner { node, routine },
+            matters,
+        };
+        self.attribute(slot, arguments, place, subject, After::Reset)
+    }
+
+    #[inline(never)]
+    fn follow_unforeseen(
+        &mut self,
+        slot: &'static Slot,
+        arguments: Arguments,
+    ) -> (*mut Active, After) {
+        let mut after = After::Reset;
+        let Some(place) = self.search(slot, arguments, &mut after) else {
+            return (self.matched(false), after);
+        };
+        match self.step(place.node) {
+            Some(subject) => self.attribute(slot, arguments, place, subject, after),
+            None => (self.matched(false), after),
+        }
+    }
+
+    /// A call of a node, which is counted and may end and start intervals; what its copies are to be after that. `None`
+    /// for a node beyond the engine's bound.
+    #[inline(always)]
+    fn step(&mut self, node: NodeId) -> Option<Subject> {
+        if self.engine.step(node, &mut Ticks) {
+            self.attend();
+        }
+        if self.dozed {
+            self.rouse();
+        }
+        let state = self.engine.node(node)?;
+        Some(Subject {
+            owner: Owner {
+                node,
+                routine: state.routine,
+            },
+            matters: state.matters(),
+        })
+    }
+
+    /// Where a call stands that was not foreseen; `None` where it is not followed.
+    #[inline(never)]
+    fn search(
+        &mut self,
+        slot: &'static Slot,
+        arguments: Arguments,
+        after: &mut After,
+    ) -> Option<Place> {
+        let (mut sent, mut received) = (Message::default(), Message::default());
+        let mut message = |data| self.datatypes.message(data, slot.binding, arguments);
+        let bytes = match slot.call().role {
+            Role::Transfer { send, receive, .. } => {
+                sent = send.map(&mut message).unwrap_or_default();
+                received = receive.map(&mut message).unwrap_or_default();
+                sent.bytes + received.bytes
+            }
+            Role::Collective { message: data, .. } => data.map(message).unwrap_or_default().bytes,
+            Role::Start | Role::StartAll => self.persistent_bytes(slot, arguments),
+            Role::Finish(_) | Role::Forget => {
+                if !self.ranges.is_empty() {
+                    *after = self.before_finish(slot, arguments);
+                }
+                0
+            }
+            Role::TypeFree => {
+                messages::datatype_freed();
+                0
+            }
+            Role::Node | Role::Init | Role::Finalize | Role::Abort => 0,
+        };
+        let key = Key {
+            from: arguments.return_address(),
+            call: slot.key,
+            bytes,
+        };
+        let (site, node) = match self.sites.find(key) {
+            Some(found) => found,
+            None => self.new_site(slot, key),
+        };
+        if node == IGNORED {
+            return None;
+        }
+        if site != Place::UNKNOWN {
+            let meaning = Meaning {
+                bytes,
+                sent: match slot.offers {
+                    true => bytes.max(1),
+                    false => sent.bytes,
+                },
+                reach: [sent, received].map(|message| self.datatypes.reach(message)),
+            };
+            let place = Place { node, site };
+            let handle_mask = self.datatypes.handle_mask;
+            self.forecast
+                .learn(place, slot, arguments, handle_mask, meaning);
+        }
+        Some(Place { node, site })
+    }
+
+    /// Says whose the copies of this call's message are, where that matters: copies are counted or made by another
+    /// routine than the default, buffers are sent directly, or an operation begins that is followed.
+    #[inline(never)]
+    fn attribute(
+        &mut self,
+        slot: &'static Slot,
+        arguments: Arguments,
+        place: Place,
+        subject: Subject,
+        mut after: After,
+    ) -> (*mut Active, After) {
+        let Subject { owner, matters } = subject;
+        // Persistent operations are followed whether or not their copies matter.
+        let quiet = !matters && slot.words.reading != Reading::Never && !direct::is_on();
+        if quiet && phase::is_plain() && self.ranges.is_idle() {
+            return (core::ptr::null_mut(), after);
+        }
+        self.active.spans = Spans::default();
+        match slot.call().role {
+            Role::Transfer { completion, .. } => {
+                let Some(site) = self.forecast.site(place.site) else {
+                    return (self.matched(false), after);
+                };
+                let Meaning { bytes, sent, reach } = site.meaning();
+                let spans = spans(slot, arguments, reach);
+                if sent > 0 && direct::is_asked() && self.send_directly(slot, spans, sent) {
+                    after = After::Work;
+                }
+                let (persistent, follows) = match completion {
+                    Completion::Blocking => (false, false),
+                    Completion::Request(_) => (false, matters && bytes > 0),
+                    Completion::Persistent(_) => (true, true),
+                };
+                if follows {
+                    after = After::Work;
+                    self.present = Present {
+                        owner,
+                        spans,
+                        bytes,
+                        chain: 0,
+                    };
+                }
+                let now = matters && !persistent;
+                if now {
+                    self.active.spans = spans;
+                }
+                self.active.owner = owner;
+                (self.matched(now), after)
+            }
+            Role::Start | Role::StartAll => {
+                self.before_start(slot, arguments, owner);
+                (self.matched(matters), after)
+            }
+            Role::Collective { .. } if slot.offers => {
+                self.offer_on_demand(slot, arguments);
+                if matters {
+                    self.active.spans = Spans::ALL_READS;
+                    self.active.owner = owner;
+                }
+                (self.matched(matters), after)
+            }
+            _ => (self.matched(false), after),
+        }
+    }
+
+    /// What the copies of the present call are matched with, null where none can matter.
+    #[inline]
+    fn matched(&mut self, own: bool) -> *mut Active {
+        if own || !self.ranges.is_idle() || !phase::is_plain() {
+            &raw mut self.active
+        } else {
+            core::ptr::null_mut()
+        }
+    }
+
+    /// After a call for which `enter` answered [`After::Work`].
+    pub fn leave(&mut self, slot: &'static Slot, arguments: Arguments) {
+        match slot.call().role {
+            Role::Transfer { completion, .. } => {
+                let (position, persistent) = match completion {
+                    Completion::Request(position) => (position, false),
+                    Completion::Persistent(position) => (position, true),
+                    Completion::Blocking => return,
+                };
+                let address = arguments.word(position);
+                let Some(request) = self.request(slot.binding, address, 0) else {
+                    return;
+                };
+                let Present {
+                    owner,
+                    spans,
+                    bytes,
+                    ..
+                } = self.present;
+                self.ranges.insert(request, spans, owner, bytes, persistent);
+            }
+            Role::Finish(finish) => self.after_finish(finish, slot.binding, arguments),
+            _ => {}
+        }
+    }
+
+    /// Whose copy it is that goes from `source` to `target`.
+    #[inline(always)]
+    pub fn owner(&self, target: usize, source: usize) -> Owner {
+        match self.owner_of_present(target, source) {
+            Some(owner) => owner,
+            None => self.owner_elsewhere(target, source),
+        }
+    }
+
+    /// The same for a copy of the present call's message; `None` for any other.
+    #[inline(always)]
+    pub fn owner_of_present(&self, target: usize, source: usize) -> Option<Owner> {
+        let Active { spans, owner } = self.active;
+        (spans.send.holds(source) || spans.receive.holds(target)).then_some(owner)
+    }
+
+    /// The same for a copy out of another process's memory.
+    pub fn owner_of_read(&self, target: usize) -> Owner {
+        let owner = self.owner(target, 0);
+        match owner.node == NOBODY && self.active.spans.receive == Span::UNKNOWN {
+            true => self.active.owner,
+            false => owner,
+        }
+    }
+
+    /// The same for a copy that is none of the present call's message.
+    #[inline(never)]
+    fn owner_elsewhere(&self, target: usize, source: usize) -> Owner {
+        if let Some(owner) = self.ranges.owner(target, source) {
+            return owner;
+        }
+        if phase::is_threaded() {
+            for board in sessions::boards() {
+                if let Some(owner) = board.owner(target, source) {
+                    // Its node is the other thread's: only the routine can be used.
+                    return Owner {
+                        node: NOBODY,
+                        ..owner
+                    };
+                }
+            }
+        }
+        Owner::NONE
+    }
+}
+
+/// The memory of both ends of a call's message.
+#[inline(always)]
+pub(super) fn spans(slot: &Slot, arguments: Arguments, reach: [Span; 2]) -> Spans {
+    let [sent, received] = reach;
+    let [send, receive] = slot.words.ends.map(|end| arguments.at(end.buffer));
+    if slot.binding.has_descriptors() {
+        Spans {
+            send: messages::described(sent, send),
+            receive: messages::described(received, receive),
+        }
+    } else {
+        Spans {
+            send: messages::placed(sent, send),
+            receive: messages::placed(received, receive),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The sessions of all threads: who has which, and who may read what of another's.
+
+use crate::sys::phase;
+use crate::thread::job::Job;
+use crate::thread::operations::Board;
+use crate::thread::session::Session;
+use crate::thread::words;
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+const MOST_SESSIONS: usize = 256;
+static SESSIONS: [AtomicPtr<Session>; MOST_SESSIONS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST_SESSIONS];
+static BOARDS: [AtomicPtr<Board>; MOST_SESSIONS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST_SESSIONS];
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Key whose destructor gives an ending thread's session to the next thread; `u32::MAX` where there is none.
+static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Makes sure that sessions come back from threads that end. To be called once, before the first session.
+pub fn prepare() {
+    let mut key = 0;
+    // SAFETY: pthread_key_create(3) writes a key to a live variable; the destructor lives as long as the library, which
+    // is never unloaded.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(give_back)) } == 0 {
+        KEY.store(key, Ordering::Release);
+    }
+}
+
+/// A thread ends.
+unsafe extern "C" fn give_back(session: *mut c_void) {
+    let thread = words::thread();
+    // SAFETY: the thread's own words, still there while its destructors run; its own session, which is never freed, and to which
+    // there is no other reference.
+    unsafe {
+        (*thread).session = core::ptr::null_mut();
+        let session = &mut *session.cast::<Session>();
+        // It may have left a send by longjmp, or end inside one.
+        session.hide();
+        session.owned.store(false, Ordering::Release);
+    }
+}
+
+/// A session for the calling thread: one that an ended thread has left, with all that it knows, or a new one. Null when
+/// there are too many threads.
+pub fn create() -> *mut Session {
+    let session = all()
+        .find(|&session| {
+            // SAFETY: sessions are never freed; `owned` is atomic.
+            let owned = unsafe { &(*session).owned };
+            owned
+                .compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        })
+        .inspect(|&session| {
+            // SAFETY: it has just become this thread's, and nobody else's.
+            unsafe { (*session).engine.lose_track() }
+        })
+        .unwrap_or_else(new_session);
+    let key = KEY.load(Ordering::Acquire);
+    if !session.is_null() && key != u32::MAX {
+        // SAFETY: pthread_setspecific(3) with a key that was created and never deleted.
+        unsafe { libc::pthread_setspecific(key, session.cast()) };
+    }
+    session
+}
+
+fn new_session() -> *mut Session {
+    let Some(job) = Job::of_process() else {
+        return core::ptr::null_mut();
+    };
+    let place = COUNT.fetch_add(1, Ordering::Relaxed);
+    let Some(slot) = SESSIONS.get(place) else {
+        COUNT.store(MOST_SESSIONS, Ordering::Relaxed);
+        return core::ptr::null_mut();
+    };
+    let board: &'static Board = Box::leak(Box::default());
+    let session = Box::into_raw(Box::new(Session::new(job, board, place as u32)));
+    if let Some(slot) = BOARDS.get(place) {
+        slot.store(core::ptr::from_ref(board).cast_mut(), Ordering::Release);
+    }
+    slot.store(session, Ordering::Release);
+    session
+}
+
+/// The boards of all threads.
+pub fn boards() -> impl Iterator<Item = &'static Board> {
+    BOARDS
+        .iter()
+        .take(COUNT.load(Ordering::Acquire).min(MOST_SESSIONS))
+        // SAFETY: null or a board that was leaked when its session was made; boards hold atomics only.
+        .filter_map(|slot| unsafe { slot.load(Ordering::Acquire).as_ref() })
+}
+
+/// Every session made so far.
+fn all() -> impl Iterator<Item = *mut Session> {
+    SESSIONS
+        .iter()
+        .take(COUNT.load(Ordering::Acquire).min(MOST_SESSIONS))
+        .map(|slot| slot.load(Ordering::Acquire))
+        .filter(|session| !session.is_null())
+}
+
+/// The calling thread's session counts what passed unseen: the run ends.
+pub fn count_unseen() {
+    let thread = words::thread();
+    // SAFETY: this thread's own words and session, to which no other reference is held: the hooks are not running.
+    let own = unsafe { (*thread).session.as_mut().map(|s| (s, (*thread).rest)) };
+    if let Some((session, rest)) = own {
+        session.engine.count_unseen(rest);
+    }
+}
+
+/// Shows each session whose thread is not inside copytune to `visit`. Copytune must be off already, so that no
+/// thread enters any more. `finished`: no other thread is inside MPI (MPI 4.0, 11.2.2); else, and where one thread at a time may
+/// call MPI, threads do not tell what they are doing, and only this thread's session is shown, and those that ended threads have left.
+pub fn for_each(finished: bool, mut visit: impl FnMut(&Session)) {
+    // SAFETY: this thread's own words.
+    let own = unsafe { (*words::thread()).session };
+    for session in all() {
+        // SAFETY: sessions are never freed; `busy` and `owned` are atomic.
+        let (busy, owned) = unsafe { (&(*session).busy, &(*session).owned) };
+        let tells = finished || phase::is_threaded() || session == own;
+        if !tells && owned.load(Ordering::Acquire) {
+            continue;
+        }
+        for _ in 0..1_000_000 {
+            if !busy.load(Ordering::SeqCst) {
+                break;
+            }
+            core::hint::spin_loop();
+        }
+        if !busy.load(Ordering::SeqCst) {
+            // SAFETY: its thread is not inside copytune, and cannot get there, because copytune is off.
+            visit(unsafe { &*session });
+        }
+    }
+}
