@@ -43,6 +43,8 @@ pub enum Urgency {
 pub struct Account {
     debt: u64,
     classes: [Class; CLASSES],
+    /// What earlier runs have spent and saved, of what the classes say.
+    earlier: (u64, u64),
 }
 
 /// The same for buffers of some length.
@@ -57,8 +59,20 @@ impl Default for Account {
         Self {
             debt: 0,
             classes: [Class::default(); CLASSES],
+            earlier: (0, 0),
         }
     }
+}
+
+/// What promotions of buffers of some length have cost and saved, in all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paid {
+    /// The shortest length of the class.
+    pub bytes: usize,
+    /// What they cost.
+    pub spent: u64,
+    /// What direct copies saved.
+    pub saved: u64,
 }
 
 impl Account {
@@ -67,15 +81,45 @@ impl Account {
         self.debt
     }
 
-    /// All that was spent, and all that was saved.
+    /// What was spent and what was saved in this run.
     pub fn totals(&self) -> (u64, u64) {
-        let add = |sum: (u64, u64), class: &Class| {
-            (
-                sum.0.saturating_add(class.spent),
-                sum.1.saturating_add(class.saved),
-            )
-        };
-        self.classes.iter().fold((0, 0), add)
+        let spent = self.classes.iter().map(|class| class.spent);
+        let saved = self.classes.iter().map(|class| class.saved);
+        let (spent_before, saved_before) = self.earlier;
+        (
+            spent
+                .fold(0, u64::saturating_add)
+                .saturating_sub(spent_before),
+            saved
+                .fold(0, u64::saturating_add)
+                .saturating_sub(saved_before),
+        )
+    }
+
+    /// Goes on from what earlier runs have shown of a class. Of that at most `most` counts as saved, so that it does not speak for
+    /// ever.
+    pub fn begin_with(&mut self, earlier: Paid, most: u64) {
+        let saved = earlier.saved.min(most);
+        // The proportion stays.
+        let part = saved as f64 / earlier.saved.max(1) as f64;
+        let spent = ((earlier.spent as f64 * part) as u64).max(u64::from(earlier.spent > 0));
+        self.earlier.0 = self.earlier.0.saturating_add(spent);
+        self.earlier.1 = self.earlier.1.saturating_add(saved);
+        let class = self.class_of(earlier.bytes);
+        class.spent = class.spent.saturating_add(spent);
+        class.saved = class.saved.saturating_add(saved);
+    }
+
+    /// What was paid so far, by class of lengths, earlier runs included.
+    pub fn paid(&self) -> impl Iterator<Item = Paid> {
+        let classes = self.classes.iter().enumerate();
+        classes
+            .filter(|(_, class)| class.spent > 0)
+            .map(|(power, class)| Paid {
+                bytes: 1 << power,
+                spent: class.spent,
+                saved: class.saved,
+            })
     }
 
     /// Whether promotions of such buffers have paid so far, or of the next shorter ones of which there were any.
@@ -318,6 +362,42 @@ mod tests {
             "more than may be owed"
         );
         assert_eq!(patience(2, u64::MAX, Urgency::Forced), AT_ONCE);
+    }
+
+    /// An earlier run's account: what paid there is promoted at once, what did not is not, and neither counts as this run's.
+    #[test]
+    fn what_earlier_runs_have_paid_goes_on() {
+        let mut world = World::default();
+        for _ in 0..100 {
+            world.send(0, 100, 900, Urgency::Unknown);
+        }
+        let paid: Vec<Paid> = world.account.paid().collect();
+        assert_eq!(paid.len(), 1);
+        assert_eq!(paid[0].spent, 900);
+
+        let mut next = World::default();
+        next.account.begin_with(paid[0], u64::MAX);
+        next.send(0, 100, 900, Urgency::Unknown);
+        next.send(0, 100, 900, Urgency::Unknown);
+        assert_eq!((next.promotions, next.kernel), (900, 100));
+        assert_eq!(next.account.totals(), (900, 50));
+
+        // Scaled down it says the same, but is soon outweighed.
+        let mut bounded = World::default();
+        bounded.account.begin_with(paid[0], 1000);
+        let before: Vec<Paid> = bounded.account.paid().collect();
+        assert_eq!(before[0].saved, 1000);
+        assert!(bounded.account.pays(100_000));
+
+        let mut poor = World::default();
+        let lost = Paid {
+            saved: 100,
+            ..paid[0]
+        };
+        poor.account.begin_with(lost, u64::MAX);
+        poor.send(0, 100, 900, Urgency::Unknown);
+        poor.send(0, 100, 900, Urgency::Unknown);
+        assert_eq!(poor.promotions, 0);
     }
 
     /// A program that goes from one length to the next, some messages each.

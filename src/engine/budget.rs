@@ -25,7 +25,6 @@ pub(super) struct Budget {
     tokens: f64,
     /// When the bucket was filled last.
     filled: Option<u64>,
-    #[cfg(test)]
     spent: f64,
 }
 
@@ -37,14 +36,12 @@ impl Budget {
             rate,
             tokens: ADVANCE * rate,
             filled: None,
-            #[cfg(test)]
             spent: 0.0,
         }
     }
 
-    /// Ticks that learning has cost so far.
-    #[cfg(test)]
-    fn spent(&self) -> f64 {
+    /// Ticks that learning has cost so far; 0 where there is no bound.
+    pub(super) fn spent(&self) -> f64 {
         self.spent
     }
 
@@ -55,15 +52,14 @@ impl Budget {
 
     /// Executions that took so many ticks have been timed in order to learn.
     pub(super) fn try_out(&mut self, ticks: f64) {
-        self.spend(ticks * TRIED);
+        if self.rate > 0.0 {
+            self.spend(ticks * TRIED);
+        }
     }
 
     fn spend(&mut self, ticks: f64) {
         self.tokens -= ticks;
-        #[cfg(test)]
-        {
-            self.spent += ticks;
-        }
+        self.spent += ticks;
     }
 
     /// Calls that make up a rest, if one comes every so many ticks.

@@ -479,6 +479,11 @@ impl Engine {
         self.rest.refuse();
     }
 
+    /// Ticks that learning has cost so far, as `budget` counts them; 0 where there is no bound.
+    pub fn spent_learning(&self) -> f64 {
+        self.budget.spent()
+    }
+
     /// Whether nothing is being learnt, and no routine but the default is in use.
     #[inline]
     pub fn is_calm(&self) -> bool {

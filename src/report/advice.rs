@@ -7,6 +7,7 @@ use crate::state::ways::Ways;
 
 use super::comparison::Comparison;
 use super::decision::{Tally, executed};
+use super::direct::Direct;
 use super::knobs;
 use super::ranks::known;
 use super::ways::{self, Messages};
@@ -128,6 +129,8 @@ pub fn summary_line<'a>(
     let mut seen = 0u32;
     let mut not_direct = "";
     let mut messages = Vec::new();
+    let ranks: Vec<&RankState> = ranks.into_iter().collect();
+    let direct = Direct::of(ranks.iter().copied());
     for state in ranks {
         seen += 1;
         messages.extend(Messages::of_rank(state));
@@ -151,7 +154,11 @@ pub fn summary_line<'a>(
         bytes(copied.total())
     );
     let other = ways::other_ways(&messages, &key.mpi, known).and_then(|other| other.faster);
-    if let Some(advice) = advice(&copied, &key.mpi, not_direct, &unseen) {
+    let advice = match direct.is_used() {
+        true => None,
+        false => advice(&copied, &key.mpi, not_direct, &unseen),
+    };
+    if let Some(advice) = advice {
         line.push_str(&format!("{reachable}: {advice}"));
         if let Some(faster) = other {
             line.push_str(&format!("; {}", faster.in_short()));
@@ -159,8 +166,11 @@ pub fn summary_line<'a>(
         return line;
     }
     line.push_str(&outcome(&tally, saved.share()));
-    if copied.total() > 0 {
+    if copied.total() > 0 && !direct.is_used() {
         line.push_str(&format!("; {reachable}"));
+    }
+    if let Some(direct) = direct.line() {
+        line.push_str(&format!("; {direct}"));
     }
     if let Some(faster) = other {
         line.push_str(&format!("; {}", faster.in_short()));

@@ -4,6 +4,7 @@
 mod advice;
 mod comparison;
 mod decision;
+mod direct;
 mod json;
 mod knobs;
 mod learnt;

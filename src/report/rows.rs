@@ -11,6 +11,7 @@ use crate::state::{Key, SiteIdentity, State};
 use super::advice::{Unseen, advice};
 use super::comparison::Comparison;
 use super::decision::{Decision, Tally};
+use super::direct::Direct;
 use super::ranks::{RankPart, RankRow, known};
 use super::ways::{self, Messages, OtherWays};
 use crate::analysis::{Location, Symbols};
@@ -40,6 +41,8 @@ pub struct Report {
     pub latest: Copied,
     /// The intervals of the latest run by what has become of them.
     pub tally: Tally,
+    /// What direct copies came to in the latest run, and what learning took.
+    pub direct: Option<String>,
     /// What would help when the copies could not be reached.
     pub advice: Option<String>,
     /// Whether another of the library's own ways of copying would be faster; `None` where the kernel copies nothing.
@@ -162,6 +165,7 @@ impl Report {
             joined.add(*number, rank_state, all);
         }
         joined.complete_modules(&state.key);
+        let direct = Direct::of(chosen.iter().map(|(_, rank_state)| *rank_state));
         let earlier_seconds = joined.earlier_seconds;
         let (sites, intervals) = joined.rows(symbols);
         let by_rank = chosen.iter().map(|(number, s)| RankRow::new(*number, s));
@@ -185,7 +189,11 @@ impl Report {
             copied,
             latest,
             tally,
-            advice: advice(&latest, &state.key.mpi, not_direct, &unseen),
+            advice: match direct.is_used() {
+                true => None,
+                false => advice(&latest, &state.key.mpi, not_direct, &unseen),
+            },
+            direct: direct.line(),
             other_ways: ways::other_ways(&messages(&sites), &state.key.mpi, known),
             sites,
             intervals,

@@ -66,9 +66,12 @@ fn heading(report: &Report, now: u64) -> Vec<String> {
         ));
     }
     lines.push(format!(
-        "Message bytes in the latest run: {}.",
+        "Message bytes in the latest run, in calls that were followed: {}.",
         share_line(&report.latest)
     ));
+    if let Some(direct) = &report.direct {
+        lines.push(format!("Long messages in the latest run: {direct}."));
+    }
     if let Some(advice) = &report.advice {
         lines.push(format!("Note: {advice}."));
     }

@@ -49,6 +49,8 @@ pub struct RankState {
     /// The part of `copied` that came with the latest run; filled in by [`super::save`]. Settings that decide
     /// how bytes are copied can differ between runs, and then the sum describes none of them.
     pub latest: Copied,
+    /// What direct copies have come to.
+    pub direct: DirectCopies,
     /// Why no message was read directly in the latest run, in a few words; empty where some were, or none would be.
     pub not_direct: String,
     /// The call sites; everything else names them by index.
@@ -88,6 +90,72 @@ impl Copied {
         self.shared = self.shared.saturating_add(other.shared);
         self.kernel = self.kernel.saturating_add(other.kernel);
         self.unseen = self.unseen.saturating_add(other.unseen);
+    }
+}
+
+/// Messages that receivers read directly from their senders' memory, in place of the kernel's copy. The counts are the latest
+/// run's.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DirectCopies {
+    /// Messages, or pieces of them, that were read directly.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes that the kernel copied of messages that are long enough.
+    pub kernel_bytes: u64,
+    /// Time from MPI_Init to MPI_Finalize, in seconds.
+    #[serde(with = "nan_as_null")]
+    pub seconds: f64,
+    /// Seconds that direct copies have saved, by the copies' own times.
+    #[serde(with = "nan_as_null")]
+    pub saved: f64,
+    /// Seconds that promotions took, as their owners say.
+    #[serde(with = "nan_as_null")]
+    pub promotions: f64,
+    /// Seconds that learning took, of the budget: calls that were followed, routines that were tried. An estimate.
+    #[serde(with = "nan_as_null")]
+    pub learning: f64,
+    /// What was found for the next run, by class of lengths.
+    pub classes: Vec<DirectClass>,
+}
+
+/// What was found of the messages of some length.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DirectClass {
+    /// The shortest length of the class, a power of two.
+    pub bytes: u64,
+    /// The routine that copies them best; empty: that is not known.
+    pub routine: String,
+    /// Seconds that promotions took in all runs, and that direct copies saved.
+    #[serde(with = "nan_as_null")]
+    pub spent: f64,
+    /// See `spent`.
+    #[serde(with = "nan_as_null")]
+    pub saved: f64,
+}
+
+impl DirectCopies {
+    /// Adds what another thread of the rank has come to. Of a class that both know, the one that has saved more speaks.
+    pub fn add(&mut self, other: DirectCopies) {
+        self.messages = self.messages.saturating_add(other.messages);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.kernel_bytes = self.kernel_bytes.saturating_add(other.kernel_bytes);
+        self.saved += other.saved;
+        self.promotions += other.promotions;
+        self.learning += other.learning;
+        for class in other.classes {
+            match self
+                .classes
+                .iter_mut()
+                .find(|known| known.bytes == class.bytes)
+            {
+                Some(known) if known.saved >= class.saved => {}
+                Some(known) => *known = class,
+                None => self.classes.push(class),
+            }
+        }
     }
 }
 

@@ -145,13 +145,20 @@ impl Record {
     }
 
     /// The collected state.
-    pub fn finish(self) -> RankState {
+    pub fn finish(mut self) -> RankState {
+        self.state.direct.seconds = self.state.seconds;
         self.state
+    }
+
+    /// Adds what a thread's direct copies have come to.
+    pub fn add_direct(&mut self, direct: format::DirectCopies) {
+        self.state.direct.add(direct);
     }
 
     /// Adds a thread's engine; `signatures` are those of its nodes. What it knows from a recorded flowgraph alone and
     /// has not met is left out.
     pub fn add(&mut self, engine: &Engine, signatures: &[Signature]) {
+        self.state.direct.learning += engine.spent_learning() * self.tick;
         let tracker = engine.tracker();
         let met = |node: NodeId| {
             engine.node(node).is_some_and(|node| node.calls > 0)

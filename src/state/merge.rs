@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use super::format::{History, Interval, Phase, RankState, Site, Stop};
+use super::format::{DirectCopies, History, Interval, Phase, RankState, Site, Stop};
 
 /// Most sites that one rank keeps. A program whose message sizes differ in every run would let the state grow
 /// without end; those used last and most stay.
@@ -31,6 +31,7 @@ pub(super) fn merge(known: RankState, mut run: RankState) -> RankState {
         seconds: sum(known.seconds, run.seconds),
         copied: known.copied,
         latest: run.copied,
+        direct: joined(known.direct.clone(), run.direct.clone()),
         not_direct: run.not_direct.clone(),
         ..RankState::default()
     };
@@ -41,6 +42,17 @@ pub(super) fn merge(known: RankState, mut run: RankState) -> RankState {
     }
     bound(&mut merged, MOST_SITES, MOST_INTERVALS);
     merged
+}
+
+/// The ending run's, with those classes of lengths besides that it had no messages of.
+fn joined(known: DirectCopies, mut run: DirectCopies) -> DirectCopies {
+    for class in known.classes {
+        if run.classes.iter().all(|other| other.bytes != class.bytes) {
+            run.classes.push(class);
+        }
+    }
+    run.classes.sort_by_key(|class| class.bytes);
+    run
 }
 
 /// Whether every index in the state names something.

@@ -124,7 +124,14 @@ fn start(world: bool, wrapper: Wrapper) -> bool {
     }
     next::set_threshold(threshold);
     if chooses {
-        direct::start(job.options.direct, direct_candidates(job), job.place.1 > 1);
+        let earlier = job.memory.direct_classes();
+        let has_others = job.place.1 > 1;
+        direct::start(
+            job.options.direct,
+            direct_candidates(job),
+            earlier,
+            has_others,
+        );
     }
     // SAFETY: atexit(3) with a function that lives as long as this library, which is never unloaded (preloaded).
     unsafe { libc::atexit(at_exit) };
@@ -132,15 +139,18 @@ fn start(world: bool, wrapper: Wrapper) -> bool {
 }
 
 /// What may copy directly where no call site has a routine of its own.
-fn direct_candidates(job: &Job) -> Vec<CopyFn> {
+fn direct_candidates(job: &Job) -> Vec<(&'static str, CopyFn)> {
     let permitted =
         routines::direct(job.features).filter(|routine| job.options.permits(routine.name));
-    let mut candidates: Vec<CopyFn> = permitted
-        .filter_map(|routine| routine.function(job.features))
+    let mut candidates: Vec<(&str, CopyFn)> = permitted
+        .filter_map(|routine| Some((routine.name, routine.function(job.features)?)))
         .take(MOST_CANDIDATES)
         .collect();
     if candidates.is_empty() {
-        candidates.push(next::memmove());
+        candidates.push((
+            routines::catalogue()[usize::from(routines::DEFAULT)].name,
+            next::memmove(),
+        ));
     }
     candidates
 }
@@ -256,7 +266,8 @@ fn save(job: &Job, finished: bool) {
     sessions::count_unseen();
     let mut record = job.memory.record(clock::rate(), finished, direct::reason());
     sessions::for_each(finished, |session| {
-        record.add(&session.engine, &session.signatures)
+        record.add(&session.engine, &session.signatures);
+        record.add_direct(session.reader.direct_copies());
     });
     job.memory.save(job.place.0, record);
 }

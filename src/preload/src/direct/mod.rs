@@ -25,22 +25,31 @@ pub use shared::switches::{is_forced, is_on};
 
 use copytune_core::options::Direct;
 use copytune_core::routines::CopyFn;
+use copytune_core::state::format::DirectClass;
 use copytune_protocol::{arena, mappings};
 use receiver::candidates;
 use sender::{progress, promotion};
+#[cfg(feature = "test-switches")]
+use shared::headroom;
 use shared::report::explain;
 use shared::{attention, switches};
 use transparency::{discard, fork, raw_calls};
 
-/// At MPI_Init. `candidates`: what may copy directly where no call site has a routine of its own, the first one to begin
-/// with; at least one. `others`: there are further ranks. Failure leaves everything to the kernel copy.
-pub fn start(direct: Direct, candidates: Vec<CopyFn>, others: bool) {
+/// At MPI_Init. `candidates`: what may copy directly where no call site has a routine of its own, with its name, the first one to
+/// begin with; at least one. `earlier`: what earlier runs have shown. `others`: there are further ranks. Failure leaves everything
+/// to the kernel copy.
+pub fn start(
+    direct: Direct,
+    candidates: Vec<(&'static str, CopyFn)>,
+    earlier: &[DirectClass],
+    others: bool,
+) {
     if direct == Direct::Off {
         explain("switched off by COPYTUNE_DIRECT=off");
         return;
     }
     switches::force(direct == Direct::Force);
-    candidates::set(candidates);
+    candidates::set(candidates, earlier);
     #[cfg(feature = "test-switches")]
     plant_faults();
     discard::find_next();
@@ -65,9 +74,9 @@ fn plant_faults() {
     mappings::without_query(std::env::var_os("COPYTUNE_TEST_NO_QUERY").is_some());
     let is_credulous = std::env::var_os("COPYTUNE_TEST_STALE").is_some();
     copytune_protocol::CREDULOUS.store(is_credulous, core::sync::atomic::Ordering::Relaxed);
-    let late = std::env::var("COPYTUNE_TEST_LATE").ok();
-    let late = late.and_then(|late| late.parse().ok()).unwrap_or(0);
-    switches::set_late(late);
+    let number = |name| std::env::var(name).ok()?.parse().ok();
+    switches::set_late(number("COPYTUNE_TEST_LATE").unwrap_or(0) as u32);
+    headroom::pretend(number("COPYTUNE_TEST_FREE").unwrap_or(u64::MAX));
 }
 
 /// No message is read directly any more. What was promoted stays, and stays safe.

@@ -154,6 +154,9 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     // SAFETY: errno is the calling thread's own; what follows must not change what the call has left there.
     let errno = unsafe { *libc::__errno_location() };
     if let Ok(bytes) = usize::try_from(done) {
+        if bytes == read.bytes {
+            session.reader.count_kernel(read);
+        }
         let offered = outcome != Outcome::Impossible;
         note(session, owner, |node| {
             node.copied_by_kernel(bytes, if node.timed { ticks } else { 0 }, offered)

@@ -9,7 +9,7 @@ use copytune_core::engine::Knowledge;
 use copytune_core::options::{Intervals, Mode, Options};
 use copytune_core::report;
 use copytune_core::state::flowgraph;
-use copytune_core::state::format::Module;
+use copytune_core::state::format::{DirectClass, Module};
 use copytune_core::state::graph::{Ending, Graph};
 use copytune_core::state::learned::{self, Record};
 use copytune_core::state::{self, Key, Recording, Refusal};
@@ -22,6 +22,7 @@ pub struct Memory {
     dir: Option<PathBuf>,
     key: Key,
     knowledge: Knowledge,
+    direct_classes: Vec<DirectClass>,
     began: Instant,
     began_at: u64,
     /// Whether this run adds to what is saved.
@@ -56,6 +57,7 @@ impl Memory {
             dir: options.dir.clone(),
             key,
             knowledge: Knowledge::default(),
+            direct_classes: Vec::new(),
             began: Instant::now(),
             began_at: seconds_since_epoch(),
             saves: options.routine.is_none() && options.mode != Mode::DryRun,
@@ -70,7 +72,10 @@ impl Memory {
         let mut refused = None;
         if let (true, Some(dir)) = (uses, &memory.dir) {
             match state::load(dir, &memory.key, rank) {
-                Ok(Some(known)) => memory.knowledge = learned::knowledge(&known),
+                Ok(Some(known)) => {
+                    memory.knowledge = learned::knowledge(&known);
+                    memory.direct_classes = known.direct.classes;
+                }
                 Ok(None) if options.mode == Mode::Replay && rank == 0 => log::say(
                     Level::Summary,
                     format_args!(
@@ -174,6 +179,11 @@ impl Memory {
     /// Whether some routine is to be used from the start.
     pub fn has_choices(&self) -> bool {
         !self.knowledge.choices.is_empty()
+    }
+
+    /// What earlier runs have shown of direct copies.
+    pub fn direct_classes(&self) -> &[DirectClass] {
+        &self.direct_classes
     }
 
     /// What earlier runs know, for an engine.

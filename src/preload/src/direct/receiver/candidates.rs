@@ -1,18 +1,65 @@
-//! The routines that copy directly where no call site has one of its own.
+//! The routines that copy directly where no call site has one of its own, and what earlier runs have shown of them.
 
+use crate::sys::clock;
+use copytune_core::direct::promotion_budget::{CREDIT, Paid};
 use copytune_core::routines::CopyFn;
+use copytune_core::state::format::DirectClass;
 use std::sync::OnceLock;
 
-/// What copies directly where no call site has a routine of its own, the first one to begin with.
 static CANDIDATES: OnceLock<Vec<CopyFn>> = OnceLock::new();
+/// Their names in the catalogue.
+static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
+static EARLIER: OnceLock<Vec<Earlier>> = OnceLock::new();
 
-/// See [`CANDIDATES`].
+/// What earlier runs have shown of a class of lengths.
+#[derive(Debug, Clone, Copy)]
+pub struct Earlier {
+    /// What promotions have cost and saved, in ticks.
+    pub paid: Paid,
+    /// The best candidate, if one was found.
+    pub best: Option<u8>,
+}
+
+/// What copies directly where no call site has a routine of its own, the first one to begin with.
 #[inline]
 pub fn all() -> &'static [CopyFn] {
     CANDIDATES.get().map_or(&[], Vec::as_slice)
 }
 
-/// Sets them, once.
-pub fn set(candidates: Vec<CopyFn>) {
-    let _ = CANDIDATES.set(candidates);
+/// A candidate's name; empty: there is none of that number.
+pub fn name(number: u8) -> &'static str {
+    let names = NAMES.get();
+    names
+        .and_then(|names| names.get(usize::from(number)).copied())
+        .unwrap_or("")
+}
+
+/// See [`Earlier`].
+pub fn earlier() -> &'static [Earlier] {
+    EARLIER.get().map_or(&[], Vec::as_slice)
+}
+
+/// Of what earlier runs have saved at most so much counts, in ticks.
+pub fn most() -> u64 {
+    (CREDIT * clock::rate()) as u64
+}
+
+/// Sets them, once: each with its name, and what is known from earlier runs.
+pub fn set(candidates: Vec<(&'static str, CopyFn)>, classes: &[DirectClass]) {
+    let (names, functions): (Vec<&str>, Vec<CopyFn>) = candidates.into_iter().unzip();
+    let ticks = |seconds: f64| (seconds.max(0.0) * clock::rate()) as u64;
+    let earlier = classes.iter().map(|class| Earlier {
+        paid: Paid {
+            bytes: usize::try_from(class.bytes).unwrap_or(usize::MAX),
+            spent: ticks(class.spent),
+            saved: ticks(class.saved),
+        },
+        best: names
+            .iter()
+            .position(|name| *name == class.routine)
+            .map(|number| number as u8),
+    });
+    let _ = EARLIER.set(earlier.collect());
+    let _ = NAMES.set(names);
+    let _ = CANDIDATES.set(functions);
 }

@@ -12,6 +12,7 @@ use copytune_core::direct::promotion_budget::{
     Account, Buffer, CREDIT, KernelCopy, SHARE, Urgency,
 };
 use copytune_core::routines::CopyFn;
+use copytune_core::state::format::{DirectClass, DirectCopies};
 use copytune_protocol::Kernel;
 use copytune_protocol::PAGE;
 use copytune_protocol::arena::Wish;
@@ -32,7 +33,7 @@ const FEW: u32 = 2;
 const MET: u32 = 2;
 
 /// One thread's view of the processes that it reads from.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reader {
     peers: Vec<Known>,
     /// Index of the peer that was read last.
@@ -41,6 +42,30 @@ pub struct Reader {
     account: Account,
     /// When the first message was read.
     began: Option<u64>,
+    /// Messages that were read directly, their bytes, and those that the kernel copied of messages that are long enough.
+    messages: u64,
+    bytes: u64,
+    kernel_bytes: u64,
+}
+
+impl Default for Reader {
+    /// A reader that has read nothing, and knows what earlier runs have shown.
+    fn default() -> Self {
+        let mut account = Account::default();
+        for earlier in candidates::earlier() {
+            account.begin_with(earlier.paid, candidates::most());
+        }
+        Self {
+            peers: Vec::new(),
+            last: 0,
+            ranges: Vec::new(),
+            account,
+            began: None,
+            messages: 0,
+            bytes: 0,
+            kernel_bytes: 0,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -54,12 +79,18 @@ struct Known {
 
 impl Known {
     fn new(process: pid_t) -> Self {
+        let mut mechanism = Mechanism::new(candidates::all().len());
+        for earlier in candidates::earlier() {
+            if let Some(best) = earlier.best {
+                mechanism.begin_with(earlier.paid.bytes, best);
+            }
+        }
         Self {
             process,
             reads: 0,
             peer: None,
             sharing: Sharing::default(),
-            mechanism: Mechanism::new(candidates::all().len()),
+            mechanism,
         }
     }
 }
@@ -179,6 +210,8 @@ impl Reader {
             return None;
         }
         if done.is_some() {
+            self.messages += 1;
+            self.bytes += read.bytes as u64;
             if plan.timed {
                 mechanism.took(read.bytes, plan.way, clock::now().wrapping_sub(before));
             }
@@ -194,6 +227,44 @@ impl Reader {
         }
         range.direct = done.is_some();
         done.map(|shared| Outcome::Done { shared })
+    }
+
+    /// The kernel has made a read, completely.
+    #[inline]
+    pub fn count_kernel(&mut self, read: &Read) {
+        if read.bytes >= LEAST {
+            self.kernel_bytes += read.bytes as u64;
+        }
+    }
+
+    /// What it has come to.
+    pub fn direct_copies(&self) -> DirectCopies {
+        let seconds = |ticks: u64| ticks as f64 / clock::rate();
+        let mut classes: Vec<DirectClass> = (self.account.paid())
+            .map(|paid| DirectClass {
+                bytes: paid.bytes as u64,
+                routine: String::new(),
+                spent: seconds(paid.spent),
+                saved: seconds(paid.saved),
+            })
+            .collect();
+        for (bytes, best) in (self.peers.iter()).flat_map(|known| known.mechanism.found()) {
+            let class = classes.iter_mut().find(|class| class.bytes == bytes as u64);
+            if let Some(class) = class.filter(|class| class.routine.is_empty()) {
+                candidates::name(best).clone_into(&mut class.routine);
+            }
+        }
+        let (spent, saved) = self.account.totals();
+        DirectCopies {
+            messages: self.messages,
+            bytes: self.bytes,
+            kernel_bytes: self.kernel_bytes,
+            saved: seconds(saved),
+            promotions: seconds(spent),
+            classes,
+            // The rest is the process's, not a reader's.
+            ..DirectCopies::default()
+        }
     }
 
     /// The kernel has made a read, completely, that could have been made directly, in so many ticks.

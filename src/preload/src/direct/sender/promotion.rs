@@ -2,8 +2,8 @@
 //! program no longer maps.
 
 use crate::direct::sender::eligibility::Ordinary;
-use crate::direct::sender::headroom::Room;
 use crate::direct::sender::{eligibility, progress};
+use crate::direct::shared::headroom::Room;
 use crate::direct::shared::report::explain;
 use crate::direct::shared::switches::is_on;
 use crate::direct::shared::{attention, promoted};
@@ -363,6 +363,7 @@ impl Owner {
             offset,
             bytes: done as u64,
         });
+        promoted::set_bytes(before + done as u64);
         const HUGE: usize = FIRST as usize;
         let (first, last) = (
             area.start.next_multiple_of(HUGE),
@@ -419,6 +420,7 @@ impl Owner {
         let (kept, gone) = self.promoted.iter().partition(|range| is_mapped(range));
         self.promoted = kept;
         let gone: Vec<Promoted> = gone;
+        promoted::set_bytes(self.promoted.iter().map(|range| range.bytes).sum());
         for range in gone {
             self.give_back(arena, range.offset, range.bytes);
         }

@@ -1,10 +1,23 @@
 //! The range of addresses that promoted memory lies in. Every madvise, mremap and fork asks for it.
 
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// What was promoted lies between these addresses; empty: nothing was.
 static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
+
+/// How many bytes of it are promoted.
+static BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// See [`BYTES`].
+pub fn bytes() -> u64 {
+    BYTES.load(Relaxed)
+}
+
+/// So many bytes are promoted now.
+pub fn set_bytes(bytes: u64) {
+    BYTES.store(bytes, Relaxed);
+}
 
 /// Whether something between `start` and `end` may be promoted memory.
 #[inline(always)]
@@ -27,4 +40,5 @@ pub fn add(start: usize, end: usize) {
 pub fn forget() {
     LOW.store(usize::MAX, Relaxed);
     HIGH.store(0, Relaxed);
+    BYTES.store(0, Relaxed);
 }

@@ -3,7 +3,7 @@
 //! The child does it, not the parent: it has one thread, so nothing can change between the question what is mapped
 //! where and the answer's use.
 
-use crate::direct::shared::{attention, promoted, switches};
+use crate::direct::shared::{attention, headroom, promoted, switches};
 use crate::direct::transparency::discard;
 use crate::sys::cancellation::held_back;
 use crate::sys::{clock, log, tls};
@@ -218,7 +218,8 @@ fn begin_child() {
     if promoted::may_hold(0, usize::MAX)
         && let Some(arena) = arena::own()
     {
-        let done = replace_all(0, usize::MAX, true);
+        // The kernel would end the child, or its parent, in the middle of the copy.
+        let done = !headroom::surely_lacks(promoted::bytes()) && replace_all(0, usize::MAX, true);
         arena.words().forked.store(FINISHED, Ordering::Release);
         if !done {
             // Without memory for the copies, fork would have failed too.

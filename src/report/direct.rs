@@ -1,0 +1,106 @@
+//! What direct copies have come to in the latest run, and what learning took.
+
+use crate::state::RankState;
+use crate::state::format::DirectCopies;
+use crate::units::{bytes, share};
+
+/// All ranks together.
+#[derive(Debug, Default)]
+pub struct Direct {
+    copies: DirectCopies,
+    /// Seconds from MPI_Init to MPI_Finalize.
+    seconds: f64,
+}
+
+impl Direct {
+    /// Of these ranks.
+    pub fn of<'a>(ranks: impl IntoIterator<Item = &'a RankState>) -> Self {
+        let mut all = Self::default();
+        for state in ranks {
+            all.seconds += Some(state.direct.seconds)
+                .filter(|s| *s > 0.0)
+                .unwrap_or(0.0);
+            all.copies.add(state.direct.clone());
+        }
+        all
+    }
+
+    /// Whether there were any.
+    pub fn is_used(&self) -> bool {
+        self.copies.bytes > 0
+    }
+
+    /// One line without an end; `None` where there is nothing to tell.
+    pub fn line(&self) -> Option<String> {
+        let part = |seconds: f64| match self.seconds > 0.0 {
+            true => percent(seconds / self.seconds),
+            false => "an unknown part".to_owned(),
+        };
+        let cost = self.copies.promotions + self.copies.learning;
+        if !self.is_used() {
+            let is_noticeable = cost > 0.0005 * self.seconds;
+            return is_noticeable.then(|| format!("learning took {} of the time", part(cost)));
+        }
+        let long = self.copies.bytes.saturating_add(self.copies.kernel_bytes);
+        // Against the time that the run would have taken.
+        let saved = self.copies.saved / (self.seconds + self.copies.saved);
+        Some(format!(
+            "{} of {} read directly, which saved about {} of the time; promotions and learning took {}",
+            share(self.copies.bytes, long),
+            bytes(long),
+            percent(saved),
+            part(cost)
+        ))
+    }
+}
+
+fn percent(fraction: f64) -> String {
+    let percent = 100.0 * fraction;
+    match percent {
+        0.05..9.95 => format!("{percent:.1} %"),
+        9.95.. => format!("{percent:.0} %"),
+        _ => "less than 0.1 %".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rank(bytes: u64, kernel_bytes: u64, saved: f64) -> RankState {
+        RankState {
+            direct: DirectCopies {
+                messages: bytes / 1024,
+                bytes,
+                kernel_bytes,
+                saved,
+                promotions: 0.002,
+                learning: 0.001,
+                seconds: 1.0,
+                ..DirectCopies::default()
+            },
+            ..RankState::default()
+        }
+    }
+
+    #[test]
+    fn what_was_saved_and_what_it_took() {
+        let ranks = [rank(3 << 20, 1 << 20, 0.25), rank(3 << 20, 1 << 20, 0.0)];
+        assert_eq!(
+            Direct::of(&ranks).line().unwrap(),
+            "75 % of 8 MiB read directly, which saved about 11 % of the time; promotions and learning took 0.3 %"
+        );
+    }
+
+    #[test]
+    fn without_direct_copies_there_is_little_to_tell() {
+        assert_eq!(Direct::of([&RankState::default()]).line(), None);
+        assert_eq!(
+            Direct::of([&rank(0, 0, 0.0)]).line().unwrap(),
+            "learning took 0.3 % of the time"
+        );
+        let mut cheap = rank(0, 0, 0.0);
+        cheap.direct.seconds = 100.0;
+        assert_eq!(Direct::of([&cheap]).line(), None);
+    }
+}
