@@ -4,8 +4,10 @@ use crate::search::Search;
 use crate::search::drafts::Draft;
 use crate::search::history::Purpose;
 use crate::search::strategies::{self, Strategy, Verdict};
-use crate::tuner::further_search::TIMES;
-use crate::tuner::{COSTS, Phase, Tuner};
+use crate::tuner::comparison::Finding;
+use crate::tuner::effort::Effort;
+use crate::tuner::state::{Further, RUNS, Round, State};
+use crate::tuner::{COSTS, Tuner};
 
 /// Executions with the default that a class met during exploration asks for at a time.
 pub(super) const REQUESTED_DEFAULTS: u32 = 8;
@@ -15,14 +17,14 @@ impl Tuner {
     /// ([`Tuner::has_chosen`]). `own` gives the cost of each variable's own copies, as in [`Sample`], and is asked at most once
     /// for each.
     pub fn conclude(&mut self, class: u32, cost: f64, mut own: impl FnMut(usize) -> f64) -> bool {
-        if self.phase != Phase::Quench {
+        if !matches!(self.state, State::Search(_)) {
             return self.conclude_otherwise(class, cost, own);
         }
         while let Some(variable) = self.uncounted() {
             self.count(own(variable));
         }
         self.learn(class, cost);
-        self.phase != Phase::Quench
+        !matches!(self.state, State::Search(_))
     }
 
     /// While exploring, at the end of an execution: the variable that is to be counted next, if any is left.
@@ -50,11 +52,11 @@ impl Tuner {
         if !COSTS.contains(&cost) {
             return self.pass_over(cost);
         }
-        if !self.straight {
+        if !self.on_fast_path {
             if !self.started {
                 return self.pass_over(cost);
             }
-            if self.standing.is_some() && self.is_lead() {
+            if self.is_lead() {
                 return self.ignore(cost);
             }
         }
@@ -68,16 +70,19 @@ impl Tuner {
     /// Which way evaluations go from now on. To be asked whenever what that depends on has changed.
     #[cold]
     pub(super) fn find_course(&mut self) {
-        self.straight = self.started
-            && self.standing.is_none()
+        self.on_fast_path = self.started
+            && self.state.further().is_none()
             && self.owed == 0
             && strategies::is_default(self.settings.strategy);
     }
 
     /// Whether this execution of a further search only makes the machine ready for the candidate's next.
     fn is_lead(&mut self) -> bool {
-        self.times = (self.times + 1) % TIMES;
-        self.times != 0
+        let Some(further) = self.state.searching_further() else {
+            return false;
+        };
+        further.runs = (further.runs + 1) % RUNS;
+        further.runs != 0
     }
 
     /// While exploring, an execution that teaches nothing.
@@ -114,7 +119,7 @@ impl Tuner {
         self.history.add(relative, elites.least(), Purpose::Search);
         self.classes.consider(candidate, cost, model.noise());
         let verdict = Verdict { estimate, new_best };
-        if !self.straight {
+        if !self.on_fast_path {
             self.advance_otherwise(verdict);
             return true;
         }
@@ -128,27 +133,17 @@ impl Tuner {
     /// Where not every execution is the strategy's, but defaults are owed, or with another strategy than the default one.
     #[inline(never)]
     fn advance_otherwise(&mut self, verdict: Verdict) {
-        if self.uniform.is_some() && self.owed == 0 {
-            self.search.progress.total += 1;
-            self.search.absorb();
-            self.propose();
-            return;
-        }
-        if let Some(left @ 1..) = &mut self.company
-            && self.owed == 0
-        {
-            *left -= 1;
-            let is_over = *left == 0;
-            self.search.progress.total += 1;
-            self.search.absorb();
-            if is_over {
-                self.decide_winner();
-            } else {
-                self.propose();
-            }
-            return;
-        }
         if self.owed == 0 {
+            if let Some(is_over) = self.state.searching_further().and_then(Further::pass) {
+                self.search.progress.total += 1;
+                self.search.absorb();
+                if is_over {
+                    self.decide_winner();
+                } else {
+                    self.propose();
+                }
+                return;
+            }
             if self.settings.strategy.advance(&mut self.search, verdict) {
                 self.decide_winner();
             }
@@ -175,5 +170,84 @@ impl Tuner {
         self.find_course();
         self.propose();
         true
+    }
+
+    /// An execution while nothing is explored.
+    #[inline(never)]
+    fn conclude_otherwise(&mut self, class: u32, cost: f64, own: impl FnMut(usize) -> f64) -> bool {
+        let before = self.phase();
+        if self.is_undecided() {
+            self.effort.count();
+        }
+        if !self.started || !COSTS.contains(&cost) {
+            self.ignore(cost);
+            if !self.is_undecided() {
+                return self.take_up();
+            }
+            self.miss();
+            return self.phase() != before;
+        }
+        let Some(baseline) = self.classes.count(class) else {
+            if self.is_undecided() {
+                self.miss();
+            }
+            return self.phase() != before;
+        };
+        let class = self.classes.latest();
+        let known = (baseline > 0.0).then_some(baseline);
+        match self.state {
+            State::Baseline { retest } => self.observe_baseline(retest, class, cost, own),
+            State::Search(_) => {}
+            State::Comparison(..) => self.observe_comparison(class, known, cost),
+            State::Settled(_) => self.observe_decided(known, cost),
+        }
+        self.find_course();
+        self.phase() != before
+    }
+
+    fn observe_baseline(
+        &mut self,
+        retest: bool,
+        class: usize,
+        cost: f64,
+        mut own: impl FnMut(usize) -> f64,
+    ) {
+        let scale = 1.0 / cost;
+        for variable in 0..self.choices.len() {
+            let own = own(variable) * scale;
+            self.search.model.learn_default(variable, own);
+        }
+        if let Some(spread) = self.classes.add_default(class, cost) {
+            self.search.model.set_noise(spread);
+        }
+        if !self.classes.covered() {
+            return;
+        }
+        if self.choices.iter().all(|&n| n == 1) {
+            self.reject_untested(Finding::NothingToChoose);
+        } else {
+            // The default's executions were no search.
+            self.effort = Effort::default();
+            if retest {
+                self.start_comparison();
+            } else {
+                self.state = State::Search(Round::First);
+                self.propose();
+            }
+        }
+    }
+
+    /// Makes a candidate, all of it at once.
+    pub(super) fn propose(&mut self) {
+        self.search.begin();
+        if self.scale == 0.0 {
+            self.scale = 1.0 / self.classes.mean_baseline().max(*COSTS.start());
+        }
+        if self.owed > 0 {
+            self.search.candidate.reset();
+        } else if !self.propose_uniform() && !self.propose_combination() {
+            self.settings.strategy.propose(&mut self.search);
+        }
+        self.search.choose_rest();
     }
 }

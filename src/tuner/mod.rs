@@ -3,12 +3,9 @@
 //! Knows variables with n choices each (choice 0 is the default), costs, and randomness from a given seed;
 //! knows nothing of MPI, clocks or copies. Costs are in any unit, as long as it is the same one throughout.
 //!
-//! | phase | runs | ends |
-//! | --- | --- | --- |
-//! | baseline | the default ([`baseline`]) | when most executions fall into classes with a known default cost |
-//! | quench | what the strategy proposes ([`strategies`], [`strategies::quench`]) | when the strategy has settled |
-//! | guard | winner and default by turns ([`comparison`]) | when a confidence interval separates them or a budget ends |
-//! | adopted, rejected | the winner, or the default | when the cost has shifted for long ([`drift`]), or another search pays ([`further_search`]) |
+//! Where it stands, and what leads from there to where, is in [`state`]: first what the default costs is learnt ([`baseline`]),
+//! then the strategy explores ([`strategies`]), then the best found is compared with the default ([`comparison`]). What is
+//! decided is watched ([`drift`], [`trials`]), and may be improved ([`further_search`]).
 //!
 //! No phase before a decision outlasts a bounded number of executions, whatever they are (effort.rs).
 //!
@@ -30,6 +27,7 @@ mod execution;
 pub mod further_search;
 pub mod saved;
 pub mod space;
+mod state;
 pub mod trials;
 
 use crate::search::Search;
@@ -38,30 +36,15 @@ use crate::search::drafts::Draft;
 use crate::search::history::History;
 use crate::search::strategies::{self, Strategy};
 use crate::tuner::baseline::{Class, Classes};
-use crate::tuner::comparison::{Finding, Guard, Outcome};
+use crate::tuner::comparison::Outcome;
 use crate::tuner::drift::Drift;
 use crate::tuner::effort::Effort;
-use crate::tuner::further_search::{Again, Choices, Interrupted};
-use crate::tuner::trials::Trials;
-use serde::{Deserialize, Serialize};
+use crate::tuner::further_search::{Choices, Interrupted, Schedule};
+use crate::tuner::state::{Decision, State};
+use crate::tuner::trials::{Trials, Verdict};
 
 pub use crate::tuner::saved::{Saved, SavedError};
-
-/// Where a tuner stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Phase {
-    /// Executions with the default, to learn what the default costs (the very first is not counted).
-    Baseline,
-    /// The strategy explores.
-    Quench,
-    /// The winner and the default run in randomised interleaving.
-    Guard,
-    /// The winner was faster with 95 % confidence and is used.
-    Adopted,
-    /// The default is used.
-    Rejected,
-}
+pub use crate::tuner::state::Phase;
 
 /// Parameters of a tuner.
 #[derive(Clone)]
@@ -123,13 +106,11 @@ pub struct Tuner {
     /// Empties the caches; the default where nothing does.
     evicting: Configuration,
     settings: Settings,
-    phase: Phase,
+    state: State,
     winner: Configuration,
     /// What the winner is compared with: the default, or what an earlier search has found.
     incumbent: Configuration,
-    /// The decision that stands while another search runs.
-    standing: Option<Phase>,
-    again: Again,
+    schedule: Schedule,
     /// A further search of an earlier run, until it is taken up.
     interrupted: Option<Box<Interrupted>>,
     trials: Trials,
@@ -142,24 +123,15 @@ pub struct Tuner {
     waiting: bool,
     search: Search,
     classes: Classes,
-    guard: Option<Guard>,
     drift: Drift,
     outcome: Option<Outcome>,
     history: History,
     /// Whether the first execution, which is not counted, has passed.
     started: bool,
-    /// Whether the baseline being collected leads straight to the guard, with the winner known.
-    reguard: bool,
     /// Executions with the default still owed to a class without baseline.
     owed: u32,
-    /// In a further search: how often the candidate has run.
-    times: u8,
-    /// While a further search begins: see [`Tuner::propose_uniform`].
-    uniform: Option<u16>,
-    /// At the end of a further search: see [`Tuner::begin_company`].
-    company: Option<u8>,
     /// Whether an evaluation leads to nothing but the default strategy's next step; see [`Tuner::find_course`].
-    straight: bool,
+    on_fast_path: bool,
     /// What makes a cost relative: the inverse of the default's, in the class that was evaluated last.
     scale: f64,
 }
@@ -179,11 +151,10 @@ impl Tuner {
         Self {
             search,
             settings: settings.clone(),
-            phase: Phase::Baseline,
+            state: State::Baseline { retest: false },
             winner: Configuration::new(all.len()),
             incumbent: Configuration::new(all.len()),
-            standing: None,
-            again: Again::default(),
+            schedule: Schedule::default(),
             interrupted: None,
             trials: Trials::default(),
             generation: 0,
@@ -191,19 +162,14 @@ impl Tuner {
             comparisons: 0,
             waiting: false,
             classes: Classes::new(all.len()),
-            guard: None,
             drift: Drift::default(),
             outcome: None,
             history: History::with_room(),
             started: false,
-            reguard: false,
             owed: 0,
-            straight: false,
+            on_fast_path: false,
             scale: 0.0,
             evicting: Configuration::of(evicting, all.len()),
-            times: 0,
-            uniform: None,
-            company: None,
             choices: all,
             first: first.to_vec(),
         }
@@ -256,7 +222,7 @@ impl Tuner {
     /// Whether every execution counts for a decision that is still to be made.
     #[inline]
     pub fn is_undecided(&self) -> bool {
-        matches!(self.phase, Phase::Baseline | Phase::Quench | Phase::Guard)
+        !matches!(self.state, State::Settled(_))
     }
 
     /// How many executions may pass before [`Tuner::wants_sample`] is asked again, as if it had been asked for each.
@@ -266,7 +232,7 @@ impl Tuner {
             return 0;
         }
         let pause = self.drift.pause();
-        self.again.pass(pause);
+        self.schedule.pass(pause);
         pause
     }
 
@@ -277,23 +243,27 @@ impl Tuner {
         if self.is_undecided() {
             return true;
         }
-        self.again.pass(1);
+        self.schedule.pass(1);
         self.drift.due()
     }
 
     /// Where it stands.
     #[inline]
     pub fn phase(&self) -> Phase {
-        self.phase
+        self.state.phase()
+    }
+
+    /// The same as the outside should see it: a decision stands while a further search runs.
+    pub fn decision(&self) -> Phase {
+        let stands = self.state.stands();
+        stands.map_or_else(|| self.phase(), Decision::phase)
     }
 
     /// The configuration to compare with the default, or adopted; while exploring, the best met so far.
     pub fn best(&self) -> &[u16] {
-        if self.standing.is_some() {
-            return &self.incumbent;
-        }
-        match self.phase {
-            Phase::Baseline | Phase::Quench if !self.reguard => {
+        match &self.state {
+            state if state.further().is_some() => &self.incumbent,
+            State::Baseline { retest: false } | State::Search(_) => {
                 &self.search.elites.best().configuration
             }
             _ => &self.winner,
@@ -338,6 +308,21 @@ impl Tuner {
         self.effort = Effort::default();
     }
 
+    /// What trials have found of what is adopted.
+    pub fn verdict(&self) -> Verdict {
+        self.trials.verdict
+    }
+
+    /// How many trials of what is adopted have ended.
+    pub fn trials(&self) -> u32 {
+        self.trials.ended
+    }
+
+    /// Whether what is adopted should be tried out in this run.
+    pub fn wants_trial(&self) -> bool {
+        matches!(self.state, State::Settled(Decision::Adopted)) && self.trials.are_wanted()
+    }
+
     /// How the search went.
     pub fn history(&self) -> &History {
         &self.history
@@ -360,78 +345,5 @@ impl Tuner {
         let changed = self.conclude(sample.class, sample.cost, own);
         self.search.choose_rest();
         changed
-    }
-
-    /// An execution while nothing is explored.
-    #[inline(never)]
-    fn conclude_otherwise(&mut self, class: u32, cost: f64, own: impl FnMut(usize) -> f64) -> bool {
-        let before = self.phase;
-        if self.is_undecided() {
-            self.effort.count();
-        }
-        if !self.started || !COSTS.contains(&cost) {
-            self.ignore(cost);
-            if !self.is_undecided() {
-                return self.take_up();
-            }
-            self.miss();
-            return self.phase != before;
-        }
-        let Some(baseline) = self.classes.count(class) else {
-            if self.is_undecided() {
-                self.miss();
-            }
-            return self.phase != before;
-        };
-        let class = self.classes.latest();
-        let known = (baseline > 0.0).then_some(baseline);
-        match self.phase {
-            Phase::Baseline => self.observe_baseline(class, cost, own),
-            Phase::Quench => {}
-            Phase::Guard => self.observe_guard(class, known, cost),
-            Phase::Adopted | Phase::Rejected => self.observe_decided(known, cost),
-        }
-        self.find_course();
-        self.phase != before
-    }
-
-    fn observe_baseline(&mut self, class: usize, cost: f64, mut own: impl FnMut(usize) -> f64) {
-        let scale = 1.0 / cost;
-        for variable in 0..self.choices.len() {
-            let own = own(variable) * scale;
-            self.search.model.learn_default(variable, own);
-        }
-        if let Some(spread) = self.classes.add_default(class, cost) {
-            self.search.model.set_noise(spread);
-        }
-        if !self.classes.covered() {
-            return;
-        }
-        if self.choices.iter().all(|&n| n == 1) {
-            self.reject_untested(Finding::NothingToChoose);
-        } else {
-            // The default's executions were no search.
-            self.effort = Effort::default();
-            if self.reguard {
-                self.start_guard();
-            } else {
-                self.phase = Phase::Quench;
-                self.propose();
-            }
-        }
-    }
-
-    /// Makes a candidate, all of it at once.
-    fn propose(&mut self) {
-        self.search.begin();
-        if self.scale == 0.0 {
-            self.scale = 1.0 / self.classes.mean_baseline().max(*COSTS.start());
-        }
-        if self.owed > 0 {
-            self.search.candidate.reset();
-        } else if !self.propose_uniform() && !self.propose_company() {
-            self.settings.strategy.propose(&mut self.search);
-        }
-        self.search.choose_rest();
     }
 }

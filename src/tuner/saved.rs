@@ -8,7 +8,8 @@ use crate::tuner::baseline::{Class, Classes};
 use crate::tuner::comparison::{Guard, Outcome};
 use crate::tuner::drift::Drift;
 use crate::tuner::effort::Effort;
-use crate::tuner::further_search::{Again, Choices, Interrupted};
+use crate::tuner::further_search::{Choices, Interrupted, Schedule};
+use crate::tuner::state::{Decision, Round, State};
 use crate::tuner::trials::Trials;
 use crate::tuner::{Phase, Settings, Tuner};
 use serde::{Deserialize, Serialize};
@@ -52,10 +53,12 @@ pub struct Saved {
     /// How the search went; a file without it is believed all the same.
     #[serde(default, skip_serializing_if = "History::is_empty")]
     pub history: History,
-    reguard: bool,
+    /// In the baseline phase: whether the winner is known, and compared next.
+    #[serde(rename = "reguard")]
+    retest: bool,
     /// When to search again; a file without it has not done so.
-    #[serde(default)]
-    again: Again,
+    #[serde(default, rename = "again")]
+    schedule: Schedule,
     /// A further search that was not over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interrupted: Option<Box<Interrupted>>,
@@ -128,7 +131,7 @@ impl Saved {
         }
         if !moved(&mut self.winner) {
             self.winner.reset();
-            (self.guard, self.outcome, self.reguard) = (None, None, false);
+            (self.guard, self.outcome, self.retest) = (None, None, false);
             if matches!(self.phase, Phase::Guard | Phase::Adopted) {
                 self.phase = Phase::Quench;
                 self.effort = Effort::default();
@@ -185,9 +188,11 @@ impl Tuner {
     /// Everything needed to continue in another run. What stands is what counts; a further search that is under way is gone on
     /// with after a while.
     pub fn save(&self) -> Saved {
-        let winner = match self.standing {
-            Some(_) => &self.incumbent,
-            None => &self.winner,
+        let stands = self.state.further().is_some();
+        let winner = if stands {
+            &self.incumbent
+        } else {
+            &self.winner
         };
         Saved {
             choices: self.choices.clone(),
@@ -196,18 +201,15 @@ impl Tuner {
             outcome: self.outcome,
             classes: self.classes.entries().to_vec(),
             history: self.history.clone(),
-            reguard: self.reguard,
+            retest: matches!(self.state, State::Baseline { retest: true }),
             search: self.search.save(),
-            again: self.again,
+            schedule: self.schedule,
             interrupted: self.interrupt(),
             trials: self.trials,
             generation: self.generation,
             effort: self.effort,
             comparisons: self.comparisons,
-            guard: match self.standing {
-                Some(_) => None,
-                None => self.guard.clone(),
-            },
+            guard: self.state.guard().filter(|_| !stands).cloned(),
         }
     }
 
@@ -231,15 +233,23 @@ impl Tuner {
             return Err(SavedError::OtherChoices);
         }
         let mut search = Search::restore(saved.search);
-        if saved.again.searches == 0 {
+        if saved.schedule.searches == 0 {
             search.model.hold_back(first);
         }
         settings.strategy.prepare(&mut search);
+        let state = match (saved.phase, saved.guard) {
+            (Phase::Guard, Some(guard)) => State::Comparison(Round::First, guard),
+            (Phase::Baseline | Phase::Guard, _) => State::Baseline {
+                retest: saved.retest,
+            },
+            (Phase::Quench, _) => State::Search(Round::First),
+            (Phase::Adopted, _) => State::Settled(Decision::Adopted),
+            (Phase::Rejected, _) => State::Settled(Decision::Rejected),
+        };
         let mut tuner = Self {
             classes: Classes::restore(&saved.classes, all.len()),
             incumbent: Configuration::new(all.len()),
-            standing: None,
-            again: saved.again,
+            schedule: saved.schedule,
             interrupted: saved.interrupted,
             trials: saved.trials,
             generation: saved.generation,
@@ -248,21 +258,16 @@ impl Tuner {
             waiting: false,
             first: first.to_vec(),
             evicting: Configuration::of(evicting, all.len()),
-            times: 0,
-            uniform: None,
-            company: None,
             settings: settings.clone(),
-            phase: saved.phase,
+            state,
             winner: saved.winner,
             search,
-            guard: saved.guard,
             drift: Drift::default(),
             outcome: saved.outcome,
             history: saved.history.resume(),
             started: false,
-            reguard: saved.reguard,
             owed: 0,
-            straight: false,
+            on_fast_path: false,
             scale: 0.0,
             choices: saved.choices,
         };
@@ -275,11 +280,13 @@ impl Tuner {
 
     /// Sets the configuration that is due in the restored phase.
     fn resume(&mut self) {
-        match self.phase {
-            Phase::Baseline | Phase::Rejected => self.search.candidate.reset(),
-            Phase::Quench => self.propose(),
-            Phase::Guard => self.run_guarded(),
-            Phase::Adopted => self.search.candidate.assign(&self.winner),
+        match self.state {
+            State::Baseline { .. } | State::Settled(Decision::Rejected) => {
+                self.search.candidate.reset();
+            }
+            State::Search(_) => self.propose(),
+            State::Comparison(..) => self.run_compared(),
+            State::Settled(Decision::Adopted) => self.search.candidate.assign(&self.winner),
         }
     }
 }
