@@ -13,14 +13,14 @@ use std::path::Path;
 
 /// Where a call stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    pub(super) node: NodeId,
+pub struct Place {
+    pub node: NodeId,
     /// Its site; [`Self::UNKNOWN`] beyond the table's bound.
-    pub(super) site: u32,
+    pub site: u32,
 }
 
 impl Place {
-    pub(super) const UNKNOWN: u32 = u32::MAX;
+    pub const UNKNOWN: u32 = u32::MAX;
 }
 
 /// The node of calls made by the MPI library itself, which are not followed.
