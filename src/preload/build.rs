@@ -1,7 +1,7 @@
 //! Generates one exported symbol per spelling of each call in the table (src/calls.rs).
 //!
 //! rustc hides what assembly files define, so each symbol is a naked function. While the thread rests it leads on to the
-//! next implementation, unless it sends and sends are to be seen; else it hands its slot's address and the offset of the thread's words to the wrapper for what
+//! next implementation, unless it sends and sends are to be seen; else it hands its entry point's address and the offset of the thread's words to the wrapper for what
 //! its arguments leave on the stack.
 
 #[path = "../calls.rs"]
@@ -17,7 +17,7 @@ fn main() {
     println!("cargo::rerun-if-changed=../calls.rs");
     println!("cargo::rerun-if-changed=build.rs");
     let mut code = String::new();
-    let mut slots = String::new();
+    let mut entries = String::new();
     let mut stacked_words = String::new();
     let mut names = String::new();
     let mut recent = String::new();
@@ -31,8 +31,8 @@ fn main() {
             let place = names.len();
             write!(names, "{name}\0").unwrap();
             writeln!(
-                slots,
-                "Slot::new({count}, {place}, {id}, Binding::{binding:?}),"
+                entries,
+                "EntryPoint::new({count}, {place}, {id}, Binding::{binding:?}),"
             )
             .unwrap();
             write!(stacked_words, "{stacked}, ").unwrap();
@@ -44,12 +44,12 @@ fn main() {
             writeln!(
                 code,
                 "#[unsafe(naked)] #[unsafe(no_mangle)] unsafe extern \"C\" fn {name}() {{\
-                 naked_asm!(\"lea r11, [rip + {{slots}} + {count} * {{size}}]\", \
+                 naked_asm!(\"lea r11, [rip + {{entries}} + {count} * {{size}}]\", \
                  \"mov r10, qword ptr [rip + copytune_tls@GOTTPOFF]\", \
                  \"sub qword ptr fs:[r10 + {{rest}}], 1\", \"jb {{wrapper}}\", {look} \
-                 \"jmp qword ptr [rip + {{resting}} + {count} * 8]\", {wake} \
-                 slots = sym SLOTS, size = const size_of::<Slot>(), rest = const words::REST, \
-                 resting = sym RESTING, wrapper = sym wrap_{stacked}, {operands}) }}"
+                 \"jmp qword ptr [rip + {{dormant_next}} + {count} * 8]\", {wake} \
+                 entries = sym ENTRY_POINTS, size = const size_of::<EntryPoint>(), rest = const words::DORMANT, \
+                 dormant_next = sym DORMANT_NEXT, wrapper = sym wrap_{stacked}, {operands}) }}"
             )
             .unwrap();
             if is_recent(call, binding) {
@@ -61,9 +61,9 @@ fn main() {
     }
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let text = format!(
-        "pub static SLOTS: [Slot; {count}] = [\n{slots}];\n\
-         pub static RESTING: [AtomicPtr<u8>; {count}] = [const {{ AtomicPtr::new(core::ptr::null_mut()) }}; {count}];\n\
-         /// Words on the stack of each slot's call.\n\
+        "pub static ENTRY_POINTS: [EntryPoint; {count}] = [\n{entries}];\n\
+         pub static DORMANT_NEXT: [AtomicPtr<u8>; {count}] = [const {{ AtomicPtr::new(core::ptr::null_mut()) }}; {count}];\n\
+         /// Words on the stack of each entry point's call.\n\
          pub(super) static STACKED: [u8; {count}] = [{stacked_words}];\n\
          /// All names, each ended by a zero.\n\
          pub(super) static NAMES: &str = \"{}\";\n\
@@ -86,7 +86,7 @@ const LOOK: &str = r#""mov rax, qword ptr [rip + {asked}]", "mov rax, qword ptr 
 /// They are. The carry would tell the wrapper that no rest is left.
 const WAKE: &str = r#""2:", "clc", "jmp {wrapper}","#;
 /// What they name.
-const OPERANDS: &str = "asked = sym direct::ASKED, heard = sym direct::HEARD";
+const OPERANDS: &str = "asked = sym direct::REQUESTED, heard = sym direct::ACKNOWLEDGED";
 
 /// Whether peers may come to read what it sends, in a call that must be seen for that.
 fn sends(call: &calls::Call) -> bool {

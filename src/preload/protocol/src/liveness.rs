@@ -9,10 +9,10 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// So many threads of a process can show something.
-pub const LIVES: usize = 16;
+pub const MAX_LIVES: usize = 16;
 /// FUTEX_TID_MASK and FUTEX_OWNER_DIED of linux/futex.h.
-const HOLDER: u32 = 0x3fff_ffff;
-const ENDED: u32 = 0x4000_0000;
+const HOLDER_BITS: u32 = 0x3fff_ffff;
+const OWNER_DIED: u32 = 0x4000_0000;
 
 /// One thread's.
 #[repr(C, align(64))]
@@ -51,13 +51,13 @@ impl Life {
             }
         };
         // SAFETY: gettid(2) takes nothing.
-        taken && self.word() & (HOLDER | ENDED) == unsafe { libc::gettid() } as u32
+        taken && self.word() & (HOLDER_BITS | OWNER_DIED) == unsafe { libc::gettid() } as u32
     }
 
     /// Whether the thread that holds it lives.
     fn is_held(&self) -> bool {
         let word = self.word();
-        word & HOLDER != 0 && word & ENDED == 0
+        word & HOLDER_BITS != 0 && word & OWNER_DIED == 0
     }
 
     /// The futex, which is what a mutex of the C library begins with (its layout is part of the ABI); `hold` makes sure.
@@ -78,7 +78,7 @@ pub fn holds(lives: &[Life], number: u64) -> bool {
 /// Which thread holds which life.
 pub struct Holders {
     /// By life: the address of its holder's words; 0: none.
-    threads: [usize; LIVES],
+    threads: [usize; MAX_LIVES],
     refused: bool,
 }
 
@@ -86,7 +86,7 @@ impl Holders {
     /// Nobody holds any.
     pub const fn new() -> Self {
         Self {
-            threads: [0; LIVES],
+            threads: [0; MAX_LIVES],
             refused: false,
         }
     }

@@ -1,8 +1,8 @@
 //! What a sender shows its receivers of a message while it is inside a blocking send of it, and no longer: meanwhile the
-//! program neither writes the buffer nor unmaps it (MPI 4.0, 3.4), so what the slot says stays true. For any other send the
+//! program neither writes the buffer nor unmaps it (MPI 4.0, 3.4), so what the notice says stays true. For any other send the
 //! receiver asks the kernel.
 //!
-//! A slot shows the bytes before the first and after the last whole page, whose pages hold other data of the program, too, and cannot be
+//! A notice shows the bytes before the first and after the last whole page, whose pages hold other data of the program, too, and cannot be
 //! shared; and where in the arena the whole pages lie, which the sender asks the kernel while it waits (see `helping`).
 //! It is written by its owner alone, under a number that is not 0 only while it is shown, and another one each time.
 
@@ -13,9 +13,9 @@ use core::ops::Range;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU64, fence};
 
-/// A slot in the arena, between its first page and the promoted ones.
+/// A notice in the arena, between its first page and the promoted ones.
 #[repr(C, align(64))]
-pub struct Slot {
+pub struct Notice {
     /// 0: nothing is shown; else the number of what is.
     shown: AtomicU64,
     /// The message: address in the owner, and bytes. 0 bytes: nobody's.
@@ -33,13 +33,13 @@ pub struct Slot {
 
 /// Bits of an answer that tell the place: as many as an arena of 64 GiB has pages. A number that has no room beside them is
 /// never answered.
-const PLACE_BITS: u32 = 24;
+const LOCATION_BITS: u32 = 24;
 /// Shown by a thread that has no life.
 const NO_LIFE: u64 = u64::MAX;
 /// Seconds that a reader waits for an answer; to ask takes 0.3 µs.
-const PATIENCE: f64 = 1e-6;
-/// Bytes from slot to slot: the slot itself, then less than a page at each end of the message.
-pub const STRIDE: usize = size_of::<Slot>() + 2 * PAGE;
+const MAX_WAIT_SECONDS: f64 = 1e-6;
+/// Bytes from notice to notice: the notice itself, then less than a page at each end of the message.
+pub const STRIDE: usize = size_of::<Notice>() + 2 * PAGE;
 
 /// The bytes of the message before its first and after its last whole page.
 pub fn ends(start: usize, bytes: usize) -> (usize, usize) {
@@ -52,7 +52,7 @@ pub fn pages(start: usize, bytes: usize) -> Range<usize> {
     start.next_multiple_of(PAGE)..(start + bytes) & !(PAGE - 1)
 }
 
-impl Slot {
+impl Notice {
     /// Whether it is that message's.
     pub fn is_of(&self, start: usize, bytes: usize) -> bool {
         (self.start.load(Relaxed), self.bytes.load(Relaxed)) == (start as u64, bytes as u64)
@@ -67,7 +67,7 @@ impl Slot {
         self.bytes.store(bytes as u64, Release);
     }
 
-    /// What follows the slot.
+    /// What follows the notice.
     fn room(&self) -> *mut u8 {
         (&raw const *self).wrapping_add(1).cast_mut().cast()
     }
@@ -76,7 +76,7 @@ impl Slot {
     /// the rest.
     ///
     /// # Safety
-    /// The slot lies in the calling process's own arena; the message is readable, and has at least one whole page; `copy` is
+    /// The notice lies in the calling process's own arena; the message is readable, and has at least one whole page; `copy` is
     /// memcpy(3).
     pub unsafe fn show(
         &self,
@@ -152,8 +152,8 @@ impl Slot {
             }
             _ => 0,
         };
-        let page = Some(place / PAGE as u64).filter(|page| page >> PLACE_BITS == 0);
-        let answer = number << PLACE_BITS | page.unwrap_or(0);
+        let page = Some(place / PAGE as u64).filter(|page| page >> LOCATION_BITS == 0);
+        let answer = number << LOCATION_BITS | page.unwrap_or(0);
         self.answer.store(answer, Release);
     }
 
@@ -168,31 +168,31 @@ impl Slot {
     /// Where in the arena the whole pages of the message lie and have lain since it is shown under `number`. If the owner has
     /// not asked yet, a reader that brings a clock waits for some time.
     #[inline]
-    pub fn place(&self, number: u64, patience: Option<&Clock>, lives: &[Life]) -> Place {
+    pub fn place(&self, number: u64, patience: Option<&Clock>, lives: &[Life]) -> Location {
         let Some(place) = self
             .answer_to(number)
             .or_else(|| self.wait_for(number, patience?))
         else {
-            return Place::Late;
+            return Location::Late;
         };
         let is_alive = self.is_alive(lives);
         fence(Acquire);
         match place != 0 && is_alive && self.shown.load(Relaxed) == number {
-            true => Place::At(place),
-            false => Place::Unknown,
+            true => Location::At(place),
+            false => Location::Unknown,
         }
     }
 
     #[inline(always)]
     fn answer_to(&self, number: u64) -> Option<u64> {
         let answer = self.answer.load(Acquire);
-        let page = answer & ((1 << PLACE_BITS) - 1);
-        (answer >> PLACE_BITS == number).then_some(page * PAGE as u64)
+        let page = answer & ((1 << LOCATION_BITS) - 1);
+        (answer >> LOCATION_BITS == number).then_some(page * PAGE as u64)
     }
 
     #[inline(never)]
     fn wait_for(&self, number: u64, clock: &Clock) -> Option<u64> {
-        let patience = ((clock.rate)() * PATIENCE) as u64;
+        let patience = ((clock.rate)() * MAX_WAIT_SECONDS) as u64;
         let began = (clock.now)();
         while (clock.now)().wrapping_sub(began) < patience {
             let place = self.answer_to(number);
@@ -215,7 +215,7 @@ impl Slot {
     /// Copies the ends of the message to where they belong in `target`, if they are shown all the while.
     ///
     /// # Safety
-    /// The slot lies in a mapped arena; `target` has room for the message, of which [`Slot::is_of`] holds; `copy` is
+    /// The notice lies in a mapped arena; `target` has room for the message, of which [`Notice::is_of`] holds; `copy` is
     /// memcpy(3).
     pub unsafe fn read(
         &self,
@@ -242,9 +242,9 @@ impl Slot {
     }
 }
 
-/// What a slot says of a message's whole pages.
+/// What a notice says of a message's whole pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// They lie one after the other in the arena, from there on.
     At(u64),
     /// Elsewhere, or it is no longer shown.

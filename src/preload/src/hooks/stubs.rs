@@ -5,7 +5,7 @@
 mod generated {
     use crate::direct;
     use crate::hooks::wrapper::*;
-    use crate::mpi::entry_points::{RESTING, SLOTS, Slot};
+    use crate::mpi::entry_points::{DORMANT_NEXT, ENTRY_POINTS, EntryPoint};
     use crate::thread::words;
     use core::arch::naked_asm;
     include!(concat!(env!("OUT_DIR"), "/stubs.rs"));

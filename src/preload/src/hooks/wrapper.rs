@@ -19,8 +19,8 @@ pub struct Entered {
 }
 
 /// One wrapper, for calls that leave the given words on the stack, the last first. In: r10 the offset of this
-/// thread's words, r11 the slot; the carry if the thread does not rest and its count has just gone below 0. Frame, from
-/// rbp downwards: the caller's rbp, the slot, what follows, the six words.
+/// thread's words, r11 the entry; the carry if the thread does not rest and its count has just gone below 0. Frame, from
+/// rbp downwards: the caller's rbp, the entry, what follows, the six words.
 macro_rules! wrapper {
     ($name:ident $pad:literal $($word:literal)*) => {
         #[unsafe(naked)]
@@ -75,7 +75,7 @@ macro_rules! wrapper {
                 "mov rax, qword ptr [rbp - 16]",
                 "jmp 3b",
                 ".cfi_endproc",
-                rest = const words::REST,
+                rest = const words::DORMANT,
                 active = const words::ACTIVE,
                 frame = const words::FRAME,
                 reset = const After::Reset as usize,

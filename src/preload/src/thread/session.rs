@@ -3,15 +3,15 @@
 
 use crate::direct;
 use crate::mpi::arguments::Arguments;
-use crate::mpi::entry_points::{Reading, Slot};
+use crate::mpi::entry_points::{EntryPoint, Reading};
 use crate::mpi::messages::{self, Datatypes, Message};
 use crate::mpi::span::{Span, Spans};
 use crate::mpi::ucx;
 use crate::sys::clock::Ticks;
 use crate::sys::phase;
 use crate::thread::job::Job;
-use crate::thread::operations::{Active, Board, NOBODY, Owner, Ranges};
-use crate::thread::predictor::{Forecast, Meaning};
+use crate::thread::operations::{Active, Board, NO_NODE, Owner, Ranges};
+use crate::thread::predictor::{Meaning, Predictor};
 use crate::thread::sessions;
 use crate::thread::sites::{IGNORED, Place};
 use copytune_core::calls::{Completion, Role};
@@ -30,7 +30,7 @@ pub struct Session {
     /// Reads from other processes.
     pub reader: direct::Reader,
     pub(super) sites: Sites,
-    forecast: Forecast,
+    predictor: Predictor,
     /// By node: what identifies its site across runs.
     pub signatures: Vec<Signature>,
     /// Path and build of the modules that hold sites.
@@ -44,7 +44,7 @@ pub struct Session {
     /// Whether UCX's copies were closed because nothing is to be learnt.
     dozed: bool,
     /// Shows the ends of what the present call sends, which came by that symbol.
-    pub shown: Option<(&'static direct::Slot, &'static Slot)>,
+    pub shown: Option<(&'static direct::Notice, &'static EntryPoint)>,
     /// Calls that are left of the rest that goes on when nothing is shown any more.
     pub interrupted: usize,
     /// Whether a living thread has it.
@@ -90,7 +90,7 @@ impl Session {
             engine: job.new_engine(),
             reader: direct::Reader::default(),
             sites: Sites::default(),
-            forecast: Forecast::default(),
+            predictor: Predictor::default(),
             signatures: Vec::new(),
             builds: Vec::new(),
             number,
@@ -120,35 +120,43 @@ impl Session {
         !self.engine.is_timing() && self.ranges.is_empty()
     }
 
-    /// Before a call: all that there is to do for one that was foreseen and in which nothing is to be learnt or changed.
-    /// Returns what is to follow; `None`, and nothing done, for any other. For use while [`phase::is_plain`] and
+    /// Before a call: all that there is to do for one that was predicted and in which nothing is to be learnt or changed.
+    /// Returns what is to follow; `None`, and nothing done, for any other. For use while [`phase::is_fast_path`] and
     /// [`Self::is_quiet`].
     #[inline(always)]
-    pub fn pass(&mut self, slot: &'static Slot, arguments: Arguments) -> Option<After> {
-        let site = self.forecast.check(slot, arguments)?;
+    pub fn pass(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> Option<After> {
+        let site = self.predictor.check(entry, arguments)?;
         if !self.engine.pass(site.place().node) {
             return None;
         }
-        self.forecast.comes_true(site);
-        if site.sent() > 0 && direct::is_asked() {
-            return Some(self.announce(slot, arguments, site.meaning()));
+        self.predictor.confirm(site);
+        if site.sent() > 0 && direct::is_send_watched() {
+            return Some(self.announce(entry, arguments, site.meaning()));
         }
         Some(After::Reset)
     }
 
     /// Before a call. Returns what copies inside it are matched with (null: nothing), and what is to follow.
     #[inline(always)]
-    pub fn enter(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
+    pub fn enter(
+        &mut self,
+        entry: &'static EntryPoint,
+        arguments: Arguments,
+    ) -> (*mut Active, After) {
         if phase::is_threaded() {
-            return self.enter_shared(slot, arguments);
+            return self.enter_shared(entry, arguments);
         }
-        self.follow(slot, arguments)
+        self.follow(entry, arguments)
     }
 
     /// The same where other threads may look at the session.
     #[inline(never)]
-    fn enter_shared(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
-        let result = self.while_busy(|it| it.follow(slot, arguments));
+    fn enter_shared(
+        &mut self,
+        entry: &'static EntryPoint,
+        arguments: Arguments,
+    ) -> (*mut Active, After) {
+        let result = self.while_busy(|it| it.follow(entry, arguments));
         result.unwrap_or((core::ptr::null_mut(), After::Reset))
     }
 
@@ -163,11 +171,11 @@ impl Session {
     /// Nothing has been learnt for some time; `after` follows the call that is under way. Returns how many calls may pass unseen from here on. While nothing is
     /// to be learnt UCX has its inline copies back, unless other threads still need them through memcpy.
     #[cold]
-    pub fn rest(&mut self, after: After) -> usize {
-        self.while_busy(|it| it.begin_rest(after)).unwrap_or(0)
+    pub fn fall_dormant(&mut self, after: After) -> usize {
+        self.while_busy(|it| it.begin_dormancy(after)).unwrap_or(0)
     }
 
-    fn begin_rest(&mut self, after: After) -> usize {
+    fn begin_dormancy(&mut self, after: After) -> usize {
         let idle = after == After::Reset && self.ranges.is_idle();
         let rest = self.engine.take_rest(&mut Ticks, idle);
         if self.engine.is_calm() && phase::is_ucx_open() && !phase::is_threaded() {
@@ -196,31 +204,31 @@ impl Session {
     }
 
     #[inline(always)]
-    fn follow(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
+    fn follow(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> (*mut Active, After) {
         // What a Wait or Test call ends is looked up before anything else.
-        if slot.finishes && !self.ranges.is_empty() {
-            return self.follow_unforeseen(slot, arguments);
+        if entry.finishes && !self.ranges.is_empty() {
+            return self.follow_unforeseen(entry, arguments);
         }
-        let Some(site) = self.forecast.check(slot, arguments) else {
-            return self.follow_unforeseen(slot, arguments);
+        let Some(site) = self.predictor.check(entry, arguments) else {
+            return self.follow_unforeseen(entry, arguments);
         };
-        self.forecast.comes_true(site);
+        self.predictor.confirm(site);
         let Some(subject) = self.step(site.place().node) else {
             return (self.matched(false), After::Reset);
         };
-        if subject.matters && slot.is_blocking {
+        if subject.matters && entry.is_blocking {
             // What `attribute` does, for most of the calls that matter.
-            self.active.spans = spans(slot, arguments, site.reach());
+            self.active.spans = spans(entry, arguments, site.reach());
             self.active.owner = subject.owner;
-            let after = match site.sent() > 0 && direct::is_asked() {
-                true => self.announce(slot, arguments, site.meaning()),
+            let after = match site.sent() > 0 && direct::is_send_watched() {
+                true => self.announce(entry, arguments, site.meaning()),
                 false => After::Reset,
             };
             return (&raw mut self.active, after);
         }
         let Subject { owner, matters } = subject;
         self.attribute_owned(
-            slot,
+            entry,
             arguments,
             site.place(),
             owner.node,
@@ -229,11 +237,11 @@ impl Session {
         )
     }
 
-    /// [`Self::attribute`] of a call that was foreseen, with its subject in registers.
+    /// [`Self::attribute`] of a call that was predicted, with its subject in registers.
     #[inline(never)]
     fn attribute_owned(
         &mut self,
-        slot: &'static Slot,
+        entry: &'static EntryPoint,
         arguments: Arguments,
         place: Place,
         node: NodeId,
@@ -244,21 +252,21 @@ impl Session {
             owner: Owner { node, routine },
             matters,
         };
-        self.attribute(slot, arguments, place, subject, After::Reset)
+        self.attribute(entry, arguments, place, subject, After::Reset)
     }
 
     #[inline(never)]
     fn follow_unforeseen(
         &mut self,
-        slot: &'static Slot,
+        entry: &'static EntryPoint,
         arguments: Arguments,
     ) -> (*mut Active, After) {
         let mut after = After::Reset;
-        let Some(place) = self.search(slot, arguments, &mut after) else {
+        let Some(place) = self.search(entry, arguments, &mut after) else {
             return (self.matched(false), after);
         };
         match self.step(place.node) {
-            Some(subject) => self.attribute(slot, arguments, place, subject, after),
+            Some(subject) => self.attribute(entry, arguments, place, subject, after),
             None => (self.matched(false), after),
         }
     }
@@ -283,27 +291,27 @@ impl Session {
         })
     }
 
-    /// Where a call stands that was not foreseen; `None` where it is not followed.
+    /// Where a call stands that was not predicted; `None` where it is not followed.
     #[inline(never)]
     fn search(
         &mut self,
-        slot: &'static Slot,
+        entry: &'static EntryPoint,
         arguments: Arguments,
         after: &mut After,
     ) -> Option<Place> {
         let (mut sent, mut received) = (Message::default(), Message::default());
-        let mut message = |data| self.datatypes.message(data, slot.binding, arguments);
-        let bytes = match slot.call().role {
+        let mut message = |data| self.datatypes.message(data, entry.binding, arguments);
+        let bytes = match entry.call().role {
             Role::Transfer { send, receive, .. } => {
                 sent = send.map(&mut message).unwrap_or_default();
                 received = receive.map(&mut message).unwrap_or_default();
                 sent.bytes + received.bytes
             }
             Role::Collective { message: data, .. } => data.map(message).unwrap_or_default().bytes,
-            Role::Start | Role::StartAll => self.persistent_bytes(slot, arguments),
+            Role::Start | Role::StartAll => self.persistent_bytes(entry, arguments),
             Role::Finish(_) | Role::Forget => {
                 if !self.ranges.is_empty() {
-                    *after = self.before_finish(slot, arguments);
+                    *after = self.before_finish(entry, arguments);
                 }
                 0
             }
@@ -315,12 +323,12 @@ impl Session {
         };
         let key = Key {
             from: arguments.return_address(),
-            call: slot.key,
+            call: entry.key,
             bytes,
         };
         let (site, node) = match self.sites.find(key) {
             Some(found) => found,
-            None => self.new_site(slot, key),
+            None => self.new_site(entry, key),
         };
         if node == IGNORED {
             return None;
@@ -328,7 +336,7 @@ impl Session {
         if site != Place::UNKNOWN {
             let meaning = Meaning {
                 bytes,
-                sent: match slot.offers {
+                sent: match entry.has_sources {
                     true => bytes.max(1),
                     false => sent.bytes,
                 },
@@ -336,8 +344,8 @@ impl Session {
             };
             let place = Place { node, site };
             let handle_mask = self.datatypes.handle_mask;
-            self.forecast
-                .learn(place, slot, arguments, handle_mask, meaning);
+            self.predictor
+                .learn(place, entry, arguments, handle_mask, meaning);
         }
         Some(Place { node, site })
     }
@@ -347,7 +355,7 @@ impl Session {
     #[inline(never)]
     fn attribute(
         &mut self,
-        slot: &'static Slot,
+        entry: &'static EntryPoint,
         arguments: Arguments,
         place: Place,
         subject: Subject,
@@ -355,19 +363,19 @@ impl Session {
     ) -> (*mut Active, After) {
         let Subject { owner, matters } = subject;
         // Persistent operations are followed whether or not their copies matter.
-        let quiet = !matters && slot.words.reading != Reading::Never && !direct::is_on();
-        if quiet && phase::is_plain() && self.ranges.is_idle() {
+        let quiet = !matters && entry.words.reading != Reading::Never && !direct::is_on();
+        if quiet && phase::is_fast_path() && self.ranges.is_idle() {
             return (core::ptr::null_mut(), after);
         }
         self.active.spans = Spans::default();
-        match slot.call().role {
+        match entry.call().role {
             Role::Transfer { completion, .. } => {
-                let Some(site) = self.forecast.site(place.site) else {
+                let Some(site) = self.predictor.site(place.site) else {
                     return (self.matched(false), after);
                 };
                 let Meaning { bytes, sent, reach } = site.meaning();
-                let spans = spans(slot, arguments, reach);
-                if sent > 0 && direct::is_asked() && self.send_directly(slot, spans, sent) {
+                let spans = spans(entry, arguments, reach);
+                if sent > 0 && direct::is_send_watched() && self.send_directly(entry, spans, sent) {
                     after = After::Work;
                 }
                 let (persistent, follows) = match completion {
@@ -392,11 +400,11 @@ impl Session {
                 (self.matched(now), after)
             }
             Role::Start | Role::StartAll => {
-                self.before_start(slot, arguments, owner);
+                self.before_start(entry, arguments, owner);
                 (self.matched(matters), after)
             }
-            Role::Collective { .. } if slot.offers => {
-                self.offer_on_demand(slot, arguments);
+            Role::Collective { .. } if entry.has_sources => {
+                self.promote_sources_on_demand(entry, arguments);
                 if matters {
                     self.active.spans = Spans::ALL_READS;
                     self.active.owner = owner;
@@ -410,7 +418,7 @@ impl Session {
     /// What the copies of the present call are matched with, null where none can matter.
     #[inline]
     fn matched(&mut self, own: bool) -> *mut Active {
-        if own || !self.ranges.is_idle() || !phase::is_plain() {
+        if own || !self.ranges.is_idle() || !phase::is_fast_path() {
             &raw mut self.active
         } else {
             core::ptr::null_mut()
@@ -418,8 +426,8 @@ impl Session {
     }
 
     /// After a call for which `enter` answered [`After::Work`].
-    pub fn leave(&mut self, slot: &'static Slot, arguments: Arguments) {
-        match slot.call().role {
+    pub fn leave(&mut self, entry: &'static EntryPoint, arguments: Arguments) {
+        match entry.call().role {
             Role::Transfer { completion, .. } => {
                 let (position, persistent) = match completion {
                     Completion::Request(position) => (position, false),
@@ -427,7 +435,7 @@ impl Session {
                     Completion::Blocking => return,
                 };
                 let address = arguments.word(position);
-                let Some(request) = self.request(slot.binding, address, 0) else {
+                let Some(request) = self.request(entry.binding, address, 0) else {
                     return;
                 };
                 let Present {
@@ -438,7 +446,7 @@ impl Session {
                 } = self.present;
                 self.ranges.insert(request, spans, owner, bytes, persistent);
             }
-            Role::Finish(finish) => self.after_finish(finish, slot.binding, arguments),
+            Role::Finish(finish) => self.after_finish(finish, entry.binding, arguments),
             _ => {}
         }
     }
@@ -462,7 +470,7 @@ impl Session {
     /// The same for a copy out of another process's memory.
     pub fn owner_of_read(&self, target: usize) -> Owner {
         let owner = self.owner(target, 0);
-        match owner.node == NOBODY && self.active.spans.receive == Span::UNKNOWN {
+        match owner.node == NO_NODE && self.active.spans.receive == Span::UNKNOWN {
             true => self.active.owner,
             false => owner,
         }
@@ -479,7 +487,7 @@ impl Session {
                 if let Some(owner) = board.owner(target, source) {
                     // Its node is the other thread's: only the routine can be used.
                     return Owner {
-                        node: NOBODY,
+                        node: NO_NODE,
                         ..owner
                     };
                 }
@@ -491,10 +499,10 @@ impl Session {
 
 /// The memory of both ends of a call's message.
 #[inline(always)]
-pub(super) fn spans(slot: &Slot, arguments: Arguments, reach: [Span; 2]) -> Spans {
+pub(super) fn spans(entry: &EntryPoint, arguments: Arguments, reach: [Span; 2]) -> Spans {
     let [sent, received] = reach;
-    let [send, receive] = slot.words.ends.map(|end| arguments.at(end.buffer));
-    if slot.binding.has_descriptors() {
+    let [send, receive] = entry.words.ends.map(|end| arguments.at(end.buffer));
+    if entry.binding.has_descriptors() {
         Spans {
             send: messages::described(sent, send),
             receive: messages::described(received, receive),

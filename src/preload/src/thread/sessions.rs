@@ -8,11 +8,11 @@ use crate::thread::words;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-const MOST_SESSIONS: usize = 256;
-static SESSIONS: [AtomicPtr<Session>; MOST_SESSIONS] =
-    [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST_SESSIONS];
-static BOARDS: [AtomicPtr<Board>; MOST_SESSIONS] =
-    [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST_SESSIONS];
+const MAX_SESSIONS: usize = 256;
+static SESSIONS: [AtomicPtr<Session>; MAX_SESSIONS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_SESSIONS];
+static BOARDS: [AtomicPtr<Board>; MAX_SESSIONS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_SESSIONS];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Key whose destructor gives an ending thread's session to the next thread; `u32::MAX` where there is none.
@@ -71,16 +71,16 @@ fn new_session() -> *mut Session {
         return core::ptr::null_mut();
     };
     let place = COUNT.fetch_add(1, Ordering::Relaxed);
-    let Some(slot) = SESSIONS.get(place) else {
-        COUNT.store(MOST_SESSIONS, Ordering::Relaxed);
+    let Some(entry) = SESSIONS.get(place) else {
+        COUNT.store(MAX_SESSIONS, Ordering::Relaxed);
         return core::ptr::null_mut();
     };
     let board: &'static Board = Box::leak(Box::default());
     let session = Box::into_raw(Box::new(Session::new(job, board, place as u32)));
-    if let Some(slot) = BOARDS.get(place) {
-        slot.store(core::ptr::from_ref(board).cast_mut(), Ordering::Release);
+    if let Some(entry) = BOARDS.get(place) {
+        entry.store(core::ptr::from_ref(board).cast_mut(), Ordering::Release);
     }
-    slot.store(session, Ordering::Release);
+    entry.store(session, Ordering::Release);
     session
 }
 
@@ -88,17 +88,17 @@ fn new_session() -> *mut Session {
 pub fn boards() -> impl Iterator<Item = &'static Board> {
     BOARDS
         .iter()
-        .take(COUNT.load(Ordering::Acquire).min(MOST_SESSIONS))
+        .take(COUNT.load(Ordering::Acquire).min(MAX_SESSIONS))
         // SAFETY: null or a board that was leaked when its session was made; boards hold atomics only.
-        .filter_map(|slot| unsafe { slot.load(Ordering::Acquire).as_ref() })
+        .filter_map(|entry| unsafe { entry.load(Ordering::Acquire).as_ref() })
 }
 
 /// Every session made so far.
 fn all() -> impl Iterator<Item = *mut Session> {
     SESSIONS
         .iter()
-        .take(COUNT.load(Ordering::Acquire).min(MOST_SESSIONS))
-        .map(|slot| slot.load(Ordering::Acquire))
+        .take(COUNT.load(Ordering::Acquire).min(MAX_SESSIONS))
+        .map(|entry| entry.load(Ordering::Acquire))
         .filter(|session| !session.is_null())
 }
 
@@ -106,9 +106,9 @@ fn all() -> impl Iterator<Item = *mut Session> {
 pub fn count_unseen() {
     let thread = words::thread();
     // SAFETY: this thread's own words and session, to which no other reference is held: the hooks are not running.
-    let own = unsafe { (*thread).session.as_mut().map(|s| (s, (*thread).rest)) };
-    if let Some((session, rest)) = own {
-        session.engine.count_unseen(rest);
+    let own = unsafe { (*thread).session.as_mut().map(|s| (s, (*thread).dormant)) };
+    if let Some((session, dormant)) = own {
+        session.engine.count_unseen(dormant);
     }
 }
 

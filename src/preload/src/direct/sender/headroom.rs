@@ -5,14 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What is left alone: others need some, and the kernel counts in batches.
-const RESERVE: u64 = 4 << 20;
+const RESERVED_BYTES: u64 = 4 << 20;
 
 /// There is room for so many children's copies of all that a process has promoted: where one rank forks, others may, too.
-const FORKS: u64 = 4;
+const FORKED_COPIES: u64 = 4;
 
 /// The limits that concern this process.
 #[derive(Debug)]
-pub struct Room {
+pub struct Headroom {
     groups: Vec<Group>,
 }
 
@@ -32,20 +32,20 @@ struct Names {
     idle: &'static str,
 }
 
-const SECOND: Names = Names {
+const CGROUP_V2: Names = Names {
     root: "/sys/fs/cgroup",
     limit: "memory.max",
     usage: "memory.current",
     idle: "inactive_file",
 };
-const FIRST: Names = Names {
+const CGROUP_V1: Names = Names {
     root: "/sys/fs/cgroup/memory",
     limit: "memory.limit_in_bytes",
     usage: "memory.usage_in_bytes",
     idle: "total_inactive_file",
 };
 
-impl Room {
+impl Headroom {
     /// Looks which control groups this process is in.
     pub fn new() -> Self {
         let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -57,7 +57,7 @@ impl Room {
     /// Whether `bytes` bytes more may surely be taken and promoted, of a process that has promoted as many as that already: a forked
     /// child needs a copy of them all at once.
     pub fn is_for(&self, bytes: usize, promoted: u64) -> bool {
-        let wanted = (bytes as u64 + RESERVE).max((promoted + bytes as u64) * FORKS);
+        let wanted = (bytes as u64 + RESERVED_BYTES).max((promoted + bytes as u64) * FORKED_COPIES);
         let free = |group: &Group| group.free().is_none_or(|free| free >= wanted);
         self.groups.iter().all(free) && available().is_none_or(|free| free >= wanted)
     }
@@ -72,8 +72,8 @@ fn groups(text: &str) -> Vec<Group> {
             continue;
         };
         let names = match controllers {
-            "" => &SECOND,
-            list if list.split(',').any(|name| name == "memory") => &FIRST,
+            "" => &CGROUP_V2,
+            list if list.split(',').any(|name| name == "memory") => &CGROUP_V1,
             _ => continue,
         };
         for above in Path::new(path).ancestors() {

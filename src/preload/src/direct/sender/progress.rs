@@ -1,7 +1,7 @@
 //! What a sender does while it waits: its library calls its progress function again and again. Once something is promoted,
 //! these calls come here first (see `bindings`).
 //!
-//! They ask the kernel where the message that is being sent lies, and show the answer (see `slot`): the receiver, which is
+//! They ask the kernel where the message that is being sent lies, and show the answer (see `notice`): the receiver, which is
 //! busy with the library's handshake meanwhile, need not. And they look whether a receiver offers a part of its message.
 //! The sender writes its part to the receiver by process_vm_writev: the receiver's memory need not be shared, and the
 //! kernel checks both ends' addresses.
@@ -11,7 +11,7 @@ use crate::direct::transparency::bindings::Others;
 use crate::sys::next;
 use crate::sys::{resolve, tls};
 use copytune_protocol::Kernel;
-use copytune_protocol::notice::Slot;
+use copytune_protocol::notice::Notice;
 use copytune_protocol::notices::Answers;
 use copytune_protocol::offer::{Help, Offer, Terms};
 use copytune_protocol::{arena, mappings};
@@ -23,9 +23,9 @@ use libc::{iovec, pid_t};
 /// Not 0 while something is offered to this process. Set before any hook can run.
 static SIGN: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 /// The message whose place is asked for, if any. A later one takes its place: the receiver of the earlier one asks itself.
-static QUESTION: AtomicPtr<Slot> = AtomicPtr::new(core::ptr::null_mut());
+static QUESTION: AtomicPtr<Notice> = AtomicPtr::new(core::ptr::null_mut());
 /// Chunks that are copied before the library makes progress with other messages.
-const AT_A_TIME: u32 = 16;
+const CHUNKS_AT_A_TIME: u32 = 16;
 
 /// The words of the thread that helps; others go on meanwhile. 0: none does.
 static HELPER: AtomicUsize = AtomicUsize::new(0);
@@ -111,10 +111,10 @@ fn answers() -> bool {
         && mappings::quick().is_some()
 }
 
-/// Has the next progress find out where the message of that slot lies.
+/// Has the next progress find out where the message of that notice lies.
 #[inline]
-fn ask(slot: &'static Slot) {
-    QUESTION.store(core::ptr::from_ref(slot).cast_mut(), Release);
+fn ask(notice: &'static Notice) {
+    QUESTION.store(core::ptr::from_ref(notice).cast_mut(), Release);
 }
 
 unsafe extern "C" fn opal_progress(none: *mut c_void) -> usize {
@@ -153,11 +153,11 @@ fn act_now() {
     };
     // SAFETY: errno is the calling thread's own; the library's progress must not find it changed.
     let errno = unsafe { *libc::__errno_location() };
-    // SAFETY: null or a slot of the arena, which stays mapped (`ask`).
-    if let Some(slot) = unsafe { QUESTION.swap(core::ptr::null_mut(), Acquire).as_ref() }
+    // SAFETY: null or a notice of the arena, which stays mapped (`ask`).
+    if let Some(notice) = unsafe { QUESTION.swap(core::ptr::null_mut(), Acquire).as_ref() }
         && let Some(mappings) = mappings::quick()
     {
-        slot.answer(mappings, arena.file);
+        notice.answer(mappings, arena.file);
     }
     if arena.words().offer.sign().load(Relaxed) != 0 {
         take_part(&arena.words().offer);
@@ -187,7 +187,7 @@ fn copy(help: &Help<'_>) {
     let Some((read, write)) = calls else {
         return help.refuse();
     };
-    for _ in 0..AT_A_TIME {
+    for _ in 0..CHUNKS_AT_A_TIME {
         // What is still offered was true when it was looked at; only a claim makes sure that it is.
         if !is_known(&help.terms, read) {
             return help.refuse();

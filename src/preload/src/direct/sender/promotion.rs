@@ -2,7 +2,7 @@
 //! program no longer maps.
 
 use crate::direct::sender::eligibility::Ordinary;
-use crate::direct::sender::headroom::Room;
+use crate::direct::sender::headroom::Headroom;
 use crate::direct::sender::{eligibility, progress};
 use crate::direct::shared::report::explain;
 use crate::direct::shared::switches::is_on;
@@ -15,42 +15,42 @@ use crate::sys::log::{self, Level};
 use crate::sys::next;
 use crate::sys::tls;
 use copytune_protocol::allocator::Space;
-use copytune_protocol::arena::{self, Arena, FIRST, Words};
+use copytune_protocol::arena::{self, Arena, FIRST_PROMOTED, Words};
 use copytune_protocol::mappings::Mappings;
-use copytune_protocol::notice::Slot;
-use copytune_protocol::notices::Slots;
-use copytune_protocol::requests::{Message, Wanted};
+use copytune_protocol::notice::Notice;
+use copytune_protocol::notices::Notices;
+use copytune_protocol::requests::{Message, Requests};
 use copytune_protocol::{PAGE, limits};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
 
 /// Memory that is twice there while a buffer moves.
-const CHUNK: usize = 4 << 20;
+const CHUNK_BYTES: usize = 4 << 20;
 /// One promoted range is looked at in so many sends: is it still mapped?
-const SPARSE: u32 = 64;
+const SENDS_PER_LOOK: u32 = 64;
 /// Promotions from one count of this process's mappings to the next.
-const UNCOUNTED: u32 = 16;
-/// Sends in a row that no slot showed after which none is looked up.
-const UNSHOWN: u32 = 256;
+const PROMOTIONS_PER_COUNT: u32 = 16;
+/// Sends in a row that no notice showed after which none is looked up.
+const MAX_UNSHOWN_SENDS: u32 = 256;
 
 /// Requests that were taken from the arena's first page.
 static SEEN: AtomicU64 = AtomicU64::new(0);
 /// Whether some of them wait.
 static WAITING: AtomicBool = AtomicBool::new(false);
 static SENDS: AtomicU32 = AtomicU32::new(0);
-/// Whether messages have slots.
+/// Whether messages have notices.
 static SHOWS: AtomicBool = AtomicBool::new(false);
 /// Threads that show something: without any, no send need look for what another one has left to be seen.
 static SHOWING: AtomicUsize = AtomicUsize::new(0);
 
 static OWNER: Mutex<Owner> = Mutex::new(Owner {
-    wanted: Wanted::new(),
+    requests: Requests::new(),
     promoted: Vec::new(),
     space: Space::new(),
-    hand: 0,
+    next_check: 0,
     held_by_device: false,
-    slots: Slots::new(),
+    notices: Notices::new(),
     unshown: 0,
     ordinary: Ordinary::new(),
     mappings: 0,
@@ -59,15 +59,15 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
 });
 
 struct Owner {
-    wanted: Wanted,
+    requests: Requests,
     promoted: Vec<Promoted>,
     space: Space,
     /// The range to be looked at next.
-    hand: usize,
+    next_check: usize,
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
-    slots: Slots,
-    /// Sends in a row that no slot showed.
+    notices: Notices,
+    /// Sends in a row that no notice showed.
     unshown: u32,
     ordinary: Ordinary,
     /// Mappings of this process as far as known, and promotions until they are counted again.
@@ -86,12 +86,12 @@ struct Promoted {
 
 /// A send begins: is [`sending`] to be told of it?
 #[inline(always)]
-pub fn is_asked() -> bool {
-    attention::is_needed() && is_asked_closely()
+pub fn is_send_watched() -> bool {
+    attention::is_needed() && is_send_watched_slow()
 }
 
-/// Anything that [`is_asked`] depends on has changed.
-pub fn look_out() {
+/// Anything that [`is_send_watched`] depends on has changed.
+pub fn update_attention() {
     /// More requests than there can ever be.
     const EVERY_SEND: u64 = u64::MAX;
     let (true, Some(arena)) = (is_on(), arena::own()) else {
@@ -108,7 +108,7 @@ pub fn look_out() {
 }
 
 #[inline(never)]
-fn is_asked_closely() -> bool {
+fn is_send_watched_slow() -> bool {
     let (true, Some(arena)) = (is_on(), arena::own()) else {
         return false;
     };
@@ -118,7 +118,7 @@ fn is_asked_closely() -> bool {
     arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
         || WAITING.load(Relaxed)
         || SHOWS.load(Relaxed)
-        || (sends.is_multiple_of(SPARSE) && promoted::is_any())
+        || (sends.is_multiple_of(SENDS_PER_LOOK) && promoted::is_any())
 }
 
 /// Whether peers want buffers that were not sent since.
@@ -128,10 +128,10 @@ pub fn has_requests() -> bool {
     is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked))
 }
 
-/// The calling thread no longer sends what the slot shows, which [`sending`] has answered.
+/// The calling thread no longer sends what the notice shows, which [`sending`] has answered.
 #[inline]
-pub fn hide(slot: &Slot) {
-    slot.hide();
+pub fn hide(notice: &Notice) {
+    notice.hide();
     SHOWING.fetch_sub(1, Relaxed);
 }
 
@@ -149,17 +149,17 @@ fn hide_others_now(start: usize, end: usize) {
     let Some(arena) = arena::own() else {
         return;
     };
-    let used = arena.words().slots.load(Relaxed) as usize;
-    for slot in (0..used).map_while(|number| arena.slot(number)) {
-        if slot.shows_some_of(start, end) {
-            slot.hide();
+    let used = arena.words().notices.load(Relaxed) as usize;
+    for notice in (0..used).map_while(|number| arena.notice(number)) {
+        if notice.shows_some_of(start, end) {
+            notice.hide();
         }
     }
 }
 
 /// A send of `bytes` bytes in `[start, end)` begins: until it ends, the program leaves them alone (MPI 4.0, 3.4 and 3.7.2).
-/// `blocking`: it ends when the call returns. Then a slot may show the message, which is to be hidden at the return.
-pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Slot> {
+/// `blocking`: it ends when the call returns. Then a notice may show the message, which is to be hidden at the return.
+pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Notice> {
     let arena = arena::own().filter(|_| is_on() && start < end)?;
     hide_others(start, end);
     // Another thread that is at it will do.
@@ -173,10 +173,10 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
     let sends = SENDS.load(Relaxed);
     if arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
         || WAITING.load(Relaxed)
-        || sends.is_multiple_of(SPARSE)
+        || sends.is_multiple_of(SENDS_PER_LOOK)
     {
         held_back(|| owner.serve(arena, message, sends));
-        look_out();
+        update_attention();
     }
     if !SHOWS.load(Relaxed) {
         return None;
@@ -185,7 +185,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
         // SAFETY: the program sends it.
         true => unsafe {
             let own = (tls::block() as usize, next::memmove(), &progress::ANSWERS);
-            owner.slots.show(arena, start, end - start, sends, own)
+            owner.notices.show(arena, start, end - start, sends, own)
         },
         false => None,
     };
@@ -195,57 +195,57 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
 }
 
 impl Owner {
-    /// A send has been shown, or has no slot. Of a phase in which nothing is shown, no send is to be seen for that: the
-    /// receivers ask for their slots again when they miss them (`direct_read::View::wants_slot`).
+    /// A send has been shown, or has no notice. Of a phase in which nothing is shown, no send is to be seen for that: the
+    /// receivers ask for their notices again when they miss them (`direct_read::View::wants_notice`).
     fn note_shown(&mut self, is_shown: bool) {
         self.unshown = if is_shown { 0 } else { self.unshown + 1 };
-        if self.unshown == UNSHOWN {
+        if self.unshown == MAX_UNSHOWN_SENDS {
             self.unshown = 0;
             // What a thread may have left standing, in sends that pass unseen from here on.
             hide_others(0, usize::MAX);
             SHOWS.store(false, Relaxed);
-            look_out();
+            update_attention();
         }
     }
 
     #[cold]
     fn serve(&mut self, arena: &Arena, message: Message, sends: u32) {
-        let (asked, some_are_lost) = self.wanted.collect(arena.words(), SEEN.load(Relaxed));
+        let (asked, some_are_lost) = self.requests.collect(arena.words(), SEEN.load(Relaxed));
         SEEN.store(asked, Relaxed);
-        if sends.is_multiple_of(SPARSE) && !self.promoted.is_empty() {
+        if sends.is_multiple_of(SENDS_PER_LOOK) && !self.promoted.is_empty() {
             self.bindings.set();
-            self.look_at_one(arena);
+            self.check_one(arena);
         }
-        let mut met = self.wanted.met_by(message);
-        WAITING.store(!self.wanted.is_empty(), Relaxed);
+        let mut met = self.requests.met_by(message);
+        WAITING.store(!self.requests.is_empty(), Relaxed);
         if some_are_lost && !met.ranges.is_empty() {
             // More pieces are asked for than requests have room: of so long a message most likely all.
             met.ranges.push((message.start, message.end));
         }
         if message.is_contiguous && !met.ranges.is_empty() {
             self.promote(arena, message, met.ranges, sends);
-        } else if met.slot
+        } else if met.notice
             && holds_some_of(&self.promoted, message.start, message.end)
-            && self.give_slot(arena, message, sends)
+            && self.give_notice(arena, message, sends)
         {
             arena.words().announce();
         }
     }
 
-    /// Gives the message a slot, if it is to have one and has none.
-    fn give_slot(&mut self, arena: &Arena, message: Message, sends: u32) -> bool {
+    /// Gives the message a notice, if it is to have one and has none.
+    fn give_notice(&mut self, arena: &Arena, message: Message, sends: u32) -> bool {
         let bytes = message.end - message.start;
         let answers = &progress::ANSWERS;
-        let given = (self.slots).add(arena, message.start, bytes, sends, answers);
+        let given = (self.notices).add(arena, message.start, bytes, sends, answers);
         self.unshown = 0;
-        SHOWS.store(self.slots.are_used(), Relaxed);
+        SHOWS.store(self.notices.are_used(), Relaxed);
         given
     }
 
     /// Moves those whole pages of the message that are asked for and may be moved.
     fn promote(&mut self, arena: &Arena, message: Message, asked: Vec<(usize, usize)>, sends: u32) {
-        let wanted = pages_of(message.start, message.end, asked);
-        let (Some(&(first, _)), Some(&(_, last))) = (wanted.first(), wanted.last()) else {
+        let pages = pages_of(message.start, message.end, asked);
+        let (Some(&(first, _)), Some(&(_, last))) = (pages.first(), pages.last()) else {
             return;
         };
         if self.held_by_device {
@@ -264,14 +264,14 @@ impl Owner {
             return;
         }
         // What is cut out of a mapping leaves two more.
-        if !self.may_map(arena, 2 * wanted.len() as u64) {
+        if !self.may_map(arena, 2 * pages.len() as u64) {
             explain("this process has too many mappings");
             return;
         }
         let areas = self.ordinary.areas(first, last);
         let (mut ticks, mut bytes) = (0, 0);
-        let wanted = wanted.iter();
-        let parts = wanted
+        let pages = pages.iter();
+        let parts = pages
             .flat_map(|&(start, end)| areas.iter().filter_map(move |area| area.within(start, end)));
         for area in parts {
             let moves = clock::now();
@@ -292,7 +292,7 @@ impl Owner {
                 bytes,
             );
         }
-        self.give_slot(arena, message, sends);
+        self.give_notice(arena, message, sends);
         arena.words().announce();
     }
 
@@ -301,7 +301,7 @@ impl Owner {
     fn may_map(&mut self, arena: &Arena, more: u64) -> bool {
         if self.uncounted == 0 {
             self.mappings = self.reclaim(arena).unwrap_or(u64::MAX);
-            self.uncounted = UNCOUNTED;
+            self.uncounted = PROMOTIONS_PER_COUNT;
         }
         self.uncounted -= 1;
         let may = limits::may_map(self.mappings, more);
@@ -314,11 +314,11 @@ impl Owner {
         let bytes = area.end - area.start;
         let offset = self.space.take(arena.capacity, area.start, bytes as u64)?;
         promoted::add(area.start, area.end);
-        let room = Room::new();
+        let room = Headroom::new();
         let before: u64 = self.promoted.iter().map(|range| range.bytes).sum();
         let mut done = 0;
         while done < bytes {
-            let length = CHUNK.min(bytes - done);
+            let length = CHUNK_BYTES.min(bytes - done);
             if !room.is_for(length, before + done as u64) {
                 break;
             }
@@ -343,7 +343,7 @@ impl Owner {
             offset,
             bytes: done as u64,
         });
-        const HUGE: usize = FIRST as usize;
+        const HUGE: usize = FIRST_PROMOTED as usize;
         let (first, last) = (
             area.start.next_multiple_of(HUGE),
             (area.start + done) & !(HUGE - 1),
@@ -356,9 +356,9 @@ impl Owner {
     }
 
     /// Looks whether one range is still where it was put, in turn, and gives back what is gone if it is not.
-    fn look_at_one(&mut self, arena: &Arena) {
-        self.hand = self.hand.wrapping_add(1) % self.promoted.len().max(1);
-        if let Some(range) = self.promoted.get(self.hand)
+    fn check_one(&mut self, arena: &Arena) {
+        self.next_check = self.next_check.wrapping_add(1) % self.promoted.len().max(1);
+        if let Some(range) = self.promoted.get(self.next_check)
             && let Some(mappings) = Mappings::of(0)
             && let Ok(found) = mappings.from(range.start)
             && !found.is_some_and(|mapping| {
@@ -403,10 +403,10 @@ impl Owner {
             self.give_back(arena, range.offset, range.bytes);
         }
         let promoted = &self.promoted;
-        self.slots.retain(arena, |start, bytes| {
+        self.notices.retain(arena, |start, bytes| {
             holds_some_of(promoted, start, start + bytes)
         });
-        SHOWS.store(self.slots.are_used(), Relaxed);
+        SHOWS.store(self.notices.are_used(), Relaxed);
         Some(count)
     }
 

@@ -13,13 +13,13 @@ use core::ops::ControlFlow;
 
 /// Modules whose own calls are meant as they are: the C library's and the dynamic linker's do not count on zeroes, UCX's
 /// hooks come after ours, and the kernel's has no relocations.
-const LEFT_ALONE: [&str; 4] = ["/libc.so.", "/ld-linux", "/libucm.so.", "linux-vdso"];
+const MODULES_LEFT_ALONE: [&str; 4] = ["/libc.so.", "/ld-linux", "/libucm.so.", "linux-vdso"];
 
 /// Longest that another thread is expected to take from looking a function up to setting the slot by which it was called
 /// (lazy binding), in microseconds.
-const BINDING: u32 = 1000;
+const LAZY_BINDING_MICROSECONDS: u32 = 1000;
 /// Looks at the slots until it is certain that no thread sets one back.
-const LOOKS: u32 = 4;
+const MAX_LOOKS: u32 = 4;
 
 /// The slots that are set. Pages may be moved only while all of them are: a call that goes past the hooks would find old bytes
 /// where it has asked for zeroes.
@@ -70,12 +70,12 @@ impl Bindings {
 
     /// Sets all slots that are not set; false: it is not certain that all are, and stay so.
     pub fn set(&mut self) -> bool {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_LOOKS {
             match self.look() {
                 Found::Certain => return true,
                 Found::Refused => return false,
                 // SAFETY: usleep(3) takes a number.
-                Found::Unsettled => unsafe { libc::usleep(BINDING) },
+                Found::Unsettled => unsafe { libc::usleep(LAZY_BINDING_MICROSECONDS) },
             };
         }
         false
@@ -97,7 +97,7 @@ impl Bindings {
             let path = path.to_bytes();
             let is_part = |part: &str| path.windows(part.len()).any(|it| it == part.as_bytes());
             let is_ours = modules::contains(info, lead_of as *const () as usize);
-            if !is_ours && !LEFT_ALONE.iter().any(|part| is_part(part)) {
+            if !is_ours && !MODULES_LEFT_ALONE.iter().any(|part| is_part(part)) {
                 let is_unbound =
                     // SAFETY: the address lies in the module.
                     |target| modules::contains(info, target) && unsafe { has_it_bound(target) };

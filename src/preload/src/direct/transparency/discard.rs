@@ -7,7 +7,7 @@ use crate::direct::transparency::fork;
 use crate::sys::cancellation::held_back;
 use crate::sys::resolve;
 use copytune_protocol::PAGE;
-use copytune_protocol::arena::{self, FIRST};
+use copytune_protocol::arena::{self, FIRST_PROMOTED};
 use copytune_protocol::mappings::{self, Mapping};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -155,7 +155,7 @@ unsafe fn discard(start: usize, end: usize) -> bool {
     };
     let mut done = true;
     let replace = |mapping: Mapping| {
-        if mapping.file == arena.file && mapping.offset >= FIRST {
+        if mapping.file == arena.file && mapping.offset >= FIRST_PROMOTED {
             let (first, last) = (mapping.start.max(start), mapping.end.min(end));
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
             // SAFETY: pages that promotion has put there and that their owner gives up.

@@ -7,7 +7,7 @@ use crate::direct::shared::{attention, promoted, switches};
 use crate::direct::transparency::discard;
 use crate::sys::cancellation::held_back;
 use crate::sys::{clock, log, tls};
-use copytune_protocol::arena::{self, FIRST, Words};
+use copytune_protocol::arena::{self, FIRST_PROMOTED, Words};
 use copytune_protocol::handover;
 use copytune_protocol::mappings::{self, Mapping};
 use core::ffi::{c_int, c_long, c_void};
@@ -16,17 +16,17 @@ use core::time::Duration;
 use std::os::fd::AsRawFd;
 
 const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
-const CHUNK: usize = 4 << 20;
+const CHUNK_BYTES: usize = 4 << 20;
 /// The parent gives a child up that has copied nothing for so long (stopped by a debugger).
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_STALL: Duration = Duration::from_secs(5);
 /// Longest time from one look at the child's word to the next, with a pipe, whose end is noticed at once, and without.
-const LOOK: Duration = Duration::from_millis(100);
-const LOOK_WITHOUT: Duration = Duration::from_micros(50);
+const MAX_POLL: Duration = Duration::from_millis(100);
+const POLL_WITHOUT_PIPE: Duration = Duration::from_micros(50);
 /// The child's word when it has finished (see [`Words`]).
 const FINISHED: u64 = u64::MAX;
 
 /// Forks at a time that are waited for: a signal handler may fork while its thread does, and be interrupted in turn.
-const DEEPEST: usize = 4;
+const MAX_NESTED_FORKS: usize = 4;
 
 /// The words of the thread that forks; 0: none does. Others wait.
 static HOLDER: AtomicUsize = AtomicUsize::new(0);
@@ -36,7 +36,7 @@ static DEPTH: AtomicUsize = AtomicUsize::new(0);
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 /// Some child may still have to copy, and nobody waits for it.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
-static FORKS: [Fork; DEEPEST] = [const { Fork::new() }; DEEPEST];
+static FORKS: [Fork; MAX_NESTED_FORKS] = [const { Fork::new() }; MAX_NESTED_FORKS];
 
 /// One fork under way.
 struct Fork {
@@ -168,14 +168,14 @@ fn end() {
 /// Waits until the child has finished, is dead, or copies nothing any more. `near` as in [`Fork`]. Signals shorten
 /// no patience.
 fn await_child(near: c_int, words: &Words) {
-    let patience = PATIENCE.as_secs_f64() * clock::rate();
+    let patience = MAX_STALL.as_secs_f64() * clock::rate();
     let (mut copied, mut since) = (0, clock::now());
     loop {
         let is_over = match near >= 0 {
             true => is_closed(near),
             false => {
                 // SAFETY: usleep(3) takes a number.
-                unsafe { libc::usleep(LOOK_WITHOUT.as_micros() as u32) };
+                unsafe { libc::usleep(POLL_WITHOUT_PIPE.as_micros() as u32) };
                 words.forked.load(Ordering::Acquire) == FINISHED
             }
         };
@@ -201,7 +201,7 @@ fn is_closed(near: c_int) -> bool {
         revents: 0,
     };
     // SAFETY: poll(2) of one live structure. An end of file counts as an event.
-    unsafe { libc::poll(&raw mut wait, 1, LOOK.as_millis() as c_int) > 0 }
+    unsafe { libc::poll(&raw mut wait, 1, MAX_POLL.as_millis() as c_int) > 0 }
 }
 
 extern "C" fn child() {
@@ -254,7 +254,7 @@ fn replace_all(start: usize, end: usize, is_alone: bool) -> bool {
     };
     let mut done = true;
     let copy = |mapping: Mapping| {
-        if mapping.file == arena.file && mapping.offset >= FIRST {
+        if mapping.file == arena.file && mapping.offset >= FIRST_PROMOTED {
             let first = mapping.start.max(start);
             let mapping = Mapping {
                 start: first,
@@ -264,7 +264,7 @@ fn replace_all(start: usize, end: usize, is_alone: bool) -> bool {
             };
             let mut address = mapping.start;
             while address < mapping.end {
-                let bytes = CHUNK.min(mapping.end - address);
+                let bytes = CHUNK_BYTES.min(mapping.end - address);
                 // SAFETY: pages of the arena, which nothing else than promotion maps; whole pages.
                 if !unsafe { replace(address, bytes, mapping.protection) } {
                     let rest = Mapping {
