@@ -1,4 +1,11 @@
 //! What all parts of direct copies ask for.
+//!
+//! | module | for |
+//! | --- | --- |
+//! | attention | which sends must be seen |
+//! | promoted | the addresses of promoted memory |
+//! | report | how many direct copies there were, or why none |
+//! | switches | whether there are direct copies at all |
 
 pub mod attention;
 pub mod promoted;
