@@ -1,14 +1,14 @@
-//! Whether a thread that shows something still is: it holds a robust mutex for as long as it lives. When it ends, by
-//! whatever means (return, exec, a signal that kills the process), the kernel marks the mutex before it gives the thread's or the process's id
-//! to anybody else (get_robust_list(2); pthread_mutexattr_setrobust(3)). Its peers look at the mark alone: one load, in
-//! memory that never changes while the owner lives.
+//! Whether a thread that shows something still lives. It holds a robust mutex for as long as it does. When it ends,
+//! by whatever means (return, exec, a signal), the kernel marks the mutex before it reuses the thread's or process's
+//! id (get_robust_list(2); pthread_mutexattr_setrobust(3)). Peers look at the mark alone: one load, in memory that
+//! never changes while the owner lives.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// So many threads of a process can show something.
+/// Threads of a process that can show something.
 pub const MAX_LIVES: usize = 16;
 /// FUTEX_TID_MASK and FUTEX_OWNER_DIED of linux/futex.h.
 const HOLDER_BITS: u32 = 0x3fff_ffff;

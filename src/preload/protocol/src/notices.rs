@@ -1,4 +1,4 @@
-//! The owner's side of notices (see `notice`): which message has which.
+//! The owner's side of notices: which message has which.
 
 use crate::arena::{Arena, FIRST_PROMOTED};
 use crate::liveness::Holders;
@@ -6,13 +6,13 @@ use crate::notice::{Notice, STRIDE, ends, pages};
 use crate::{Copy, PAGE};
 use core::sync::atomic::Ordering;
 
-/// Longer messages have none: the kernel is asked, and copies their ends, in 1 µs of 30 and more.
+/// Longer messages have none: asking the kernel, which also copies their ends, takes 1 µs of 30 and more.
 pub const MAX_NOTICE_BYTES: usize = 512 << 10;
-/// So many notices have room.
+/// As many notices as have room in the arena.
 pub const MAX_NOTICES: usize = (FIRST_PROMOTED as usize - PAGE) / STRIDE;
-/// Sends after which a notice whose message none of them was may go to another one.
+/// After so many sends of other messages a notice may go to another one.
 const IDLE_SENDS: i32 = 1024;
-/// Places of the hash table: at most half of them are taken.
+/// Entries of the hash table, of which at most half are taken.
 const TABLE_ENTRIES: usize = (2 * MAX_NOTICES).next_power_of_two();
 
 /// Where notice `number` lies in the arena.
@@ -77,8 +77,8 @@ impl Notices {
         }
     }
 
-    /// Gives a message of the program's `sends`-th send a notice, if there is anything to be shown of it, and it has none yet, and
-    /// there is room, or another one's notice is idle. Returns whether it has a new one.
+    /// Gives the message of the `sends`-th send a notice, if there is anything to show, it has none, and one is free
+    /// or idle. Returns whether it got a new one.
     pub fn add(
         &mut self,
         arena: &Arena,
@@ -130,7 +130,7 @@ impl Notices {
         Some(number)
     }
 
-    /// Of the notices whose messages were not sent for long and are not being sent, the one that was shown the longest ago.
+    /// The notice that was shown the longest ago, of those that are idle and hidden.
     fn idlest(&self, arena: &Arena, sends: u32) -> Option<usize> {
         let is_hidden = |number: usize| {
             arena
@@ -145,7 +145,7 @@ impl Notices {
             .map(|(number, _)| number)
     }
 
-    /// Takes the notices of messages away for which `is_kept` does not hold.
+    /// Takes notices away from messages for which `is_kept` is false.
     pub fn retain(&mut self, arena: &Arena, is_kept: impl Fn(usize, usize) -> bool) {
         for (number, message) in self.messages.iter_mut().enumerate().take(self.used) {
             if message.bytes > 0 && !is_kept(message.start, message.bytes) {

@@ -1,11 +1,11 @@
-//! What peers want of the owner's messages (see `arena::Words::ask`), until a send meets it or too many did not.
+//! What peers request of the owner (see `arena::Words::ask`), until a send meets it or too many did not.
 
 use crate::arena::{RequestKind, Words};
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Requests that wait for a send of their range.
+/// Requests that may wait for a send of their range.
 const MAX_WAITING: usize = 2048;
-/// Sends after which a request that none of them met is dropped: its range may belong to a collective operation, or be gone.
+/// After so many sends that do not meet it, a request is dropped: its range may be gone, or a collective's.
 const PROMOTION_CHANCES: u32 = 4096;
 /// The same for notices.
 const NOTICE_CHANCES: u32 = 1024;
@@ -90,8 +90,8 @@ impl Requests {
         });
     }
 
-    /// Takes what a send of the message meets. Everything else has one chance less, and a notice for a range that is read as a part
-    /// of a message which cannot be shown, such as a collective's, has none.
+    /// Takes the requests that a send of the message meets; all others lose a chance. A request for a notice is
+    /// dropped if its range is part of a message that cannot be shown, such as a collective's.
     pub fn met_by(&mut self, message: Message) -> Met {
         let mut met = Met::default();
         self.0.retain_mut(|request| {

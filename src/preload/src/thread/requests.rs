@@ -8,7 +8,7 @@ use crate::thread::operations::Owner;
 use crate::thread::session::{After, Session};
 use copytune_core::calls::{Binding, Finish, Role};
 
-/// Most requests of one Wait or Test call that are looked at.
+/// Requests of one Wait or Test call beyond this are ignored.
 const MAX_REQUESTS: i64 = 4096;
 
 impl Session {
@@ -34,7 +34,7 @@ impl Session {
         })
     }
 
-    /// Shows each request of a Start, Wait or Test call to `visit`, with its position.
+    /// Calls `visit` with each request of a Start, Wait or Test call and its position.
     fn requests(
         &mut self,
         entry: &EntryPoint,
@@ -76,7 +76,7 @@ impl Session {
         });
     }
 
-    /// The same where nothing is learnt from it.
+    /// The same in a dormant thread.
     pub(super) fn start_while_dormant(&mut self, entry: &EntryPoint, arguments: Arguments) {
         self.requests(entry, arguments, |session, request, _| {
             session.promote_started(request)
@@ -89,7 +89,7 @@ impl Session {
             Some((span, bytes)) => {
                 direct::sending(span.start, span.end, bytes, false);
             }
-            // Another thread may have made it: it may send anything.
+            // Another thread may have made the request: it may send anything.
             None => direct::hide_others(0, usize::MAX),
         }
     }
@@ -122,7 +122,7 @@ impl Session {
             _ => arguments.word(1),
         };
         let mut chain = self.present.chain;
-        // A request that is given twice makes the chain a ring: the count ends it.
+        // A request given twice makes the chain a ring: the count ends the loop.
         for _ in 0..MAX_REQUESTS {
             let Some((request, position, persistent, rest)) = self.ranges.link(chain) else {
                 break;

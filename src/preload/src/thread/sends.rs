@@ -1,4 +1,4 @@
-//! Sends: receivers may read their buffers directly (see `direct`).
+//! Sends, whose buffers receivers may read directly (see `direct`).
 
 use crate::direct;
 use crate::mpi::arguments::Arguments;
@@ -12,7 +12,7 @@ use crate::thread::session::{After, Present, Session, spans};
 use copytune_core::calls::{Completion, Role};
 
 impl Session {
-    /// A buffer is sent that receivers may want to read directly, or do.
+    /// A call sends a buffer that receivers read directly, or ask to.
     #[inline(never)]
     pub(super) fn announce(
         &mut self,
@@ -31,8 +31,8 @@ impl Session {
         }
     }
 
-    /// A call of a resting thread that is to be seen: it may send what peers want or read, make a persistent operation, or free
-    /// a datatype. Nothing is learnt from it. Returns what is to follow.
+    /// A dormant thread's call that must be seen: it may send what peers want, make a persistent operation, or free a
+    /// datatype. Nothing is learnt from it. Returns what to do after it.
     pub fn pass_dormant(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> After {
         self.while_busy(|session| session.see_dormant(entry, arguments))
             .unwrap_or(After::Reset)
@@ -83,7 +83,7 @@ impl Session {
         }
     }
 
-    /// Lets the buffer of a send be promoted, or its ends be shown: true if they are, until [`Session::hide`].
+    /// Lets a send's buffer be promoted, or shown. True: it is shown, until [`Session::hide`].
     pub(super) fn send_directly(
         &mut self,
         entry: &'static EntryPoint,
@@ -91,14 +91,14 @@ impl Session {
         sent: u64,
     ) -> bool {
         self.hide();
-        // What is received into the same memory changes it before the call returns.
+        // A message received into the same memory changes it before the call returns.
         let blocking = entry.is_blocking
             && (receive.is_empty() || receive.end <= send.start || send.end <= receive.start);
         self.shown = direct::sending(send.start, send.end, sent, blocking).map(|it| (it, entry));
         self.shown.is_some()
     }
 
-    /// The call that sent it returns, or was left: nobody may read what is shown any more.
+    /// The sending call has returned, or was left: nobody may read its notice any more.
     #[inline]
     pub fn hide(&mut self) {
         if let Some((shown, _)) = self.shown.take() {
@@ -107,8 +107,9 @@ impl Session {
         }
     }
 
-    /// A call seems to be made inside another one. The same function by another of its names, as Fortran's bindings call C's, sends
-    /// what is shown; before any other one, the send may have been left in a way that the stack does not tell.
+    /// A call seems to be nested in the one that sends. The same function by another name (Fortran's bindings call
+    /// C's) sends the same message. Before any other one the notice is hidden: the send may have been left in a way
+    /// that the stack does not show.
     pub fn hide_before(&mut self, inner: &'static EntryPoint) {
         if let Some((_, outer)) = self.shown
             && (core::ptr::eq(inner, outer) || !core::ptr::eq(inner.call(), outer.call()))

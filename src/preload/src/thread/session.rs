@@ -40,15 +40,15 @@ pub struct Session {
     pub(super) ranges: Ranges,
     pub(super) active: Active,
     pub(super) present: Present,
-    /// Whether UCX's copies were closed because nothing is to be learnt.
+    /// Whether UCX has its inline copies back because nothing is to be learnt.
     dozed: bool,
-    /// Shows the ends of what the present call sends, which came by that symbol.
+    /// The notice of what the present call sends, and that call's entry point.
     pub shown: Option<(&'static direct::Notice, &'static EntryPoint)>,
-    /// Calls that are left of the rest that goes on when nothing is shown any more.
+    /// Dormant calls left, to be resumed when the notice is hidden.
     pub interrupted: usize,
-    /// Whether a living thread has it.
+    /// Whether a living thread owns the session.
     pub owned: AtomicBool,
-    /// With MPI_THREAD_MULTIPLE, whether the owner thread is where other threads may not look at it.
+    /// With MPI_THREAD_MULTIPLE: the owner is inside copytune, and other threads must not look.
     pub busy: AtomicBool,
 }
 
@@ -56,11 +56,11 @@ pub struct Session {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum After {
-    /// The outermost call: forget that it was there.
+    /// The outermost call: only forget it.
     Reset,
     /// A nested call, or copytune is off.
     Nothing,
-    /// As `Reset`, and look at what it has done.
+    /// As `Reset`, and examine what the call has done.
     Work,
 }
 
@@ -68,7 +68,7 @@ pub enum After {
 #[derive(Debug, Clone, Copy)]
 struct Subject {
     owner: Owner,
-    /// Whether its copies are to be found out.
+    /// Whether its copies must be matched.
     matters: bool,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Present {
 }
 
 impl Session {
-    /// A session that has seen nothing.
+    /// A new session.
     pub fn new(job: &'static Job, board: &'static Board, number: u32) -> Self {
         Self {
             job,
@@ -113,15 +113,14 @@ impl Session {
         }
     }
 
-    /// Whether [`Self::pass`] is worth a try: no execution is timed, no operation in progress.
+    /// Whether [`Self::pass`] may apply: no execution is timed, and no operation is in flight.
     #[inline(always)]
     pub fn is_quiet(&self) -> bool {
         !self.engine.is_timing() && self.ranges.is_empty()
     }
 
-    /// Before a call: all that there is to do for one that was predicted and in which nothing is to be learnt or changed.
-    /// Returns what is to follow; `None`, and nothing done, for any other. For use while [`phase::is_fast_path`] and
-    /// [`Self::is_quiet`].
+    /// The fast path before a call that was predicted, where nothing is to be learnt or changed. `None`: nothing was
+    /// done, and the call takes the slow path. Only while [`phase::is_fast_path`] and [`Self::is_quiet`].
     #[inline(always)]
     pub fn pass(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> Option<After> {
         let site = self.predictor.check(entry, arguments)?;
@@ -135,7 +134,7 @@ impl Session {
         Some(After::Reset)
     }
 
-    /// Before a call. Returns what copies inside it are matched with (null: nothing), and what is to follow.
+    /// Before a call. Returns what its copies are matched with (null: nothing), and what to do after it.
     #[inline(always)]
     pub fn enter(
         &mut self,
@@ -148,7 +147,7 @@ impl Session {
         self.follow(entry, arguments)
     }
 
-    /// The same where other threads may look at the session.
+    /// The same with MPI_THREAD_MULTIPLE.
     #[inline(never)]
     fn enter_shared(
         &mut self,
@@ -159,7 +158,7 @@ impl Session {
         result.unwrap_or((core::ptr::null_mut(), After::Reset))
     }
 
-    /// Runs `part`, if copytune is on. Other threads do not look at the session meanwhile.
+    /// Runs `part` if copytune is on, while other threads do not look at the session.
     pub(super) fn while_busy<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.busy.swap(true, Ordering::SeqCst);
         let result = phase::is_on().then(|| part(self));
@@ -167,8 +166,9 @@ impl Session {
         result
     }
 
-    /// Nothing has been learnt for some time; `after` follows the call that is under way. Returns how many calls may pass unseen from here on. While nothing is
-    /// to be learnt UCX has its inline copies back, unless other threads still need them through memcpy.
+    /// Nothing was learnt for some time: the thread may become dormant. Returns how many calls may pass unseen after
+    /// the present one, which `after` follows. Meanwhile UCX has its inline copies back, unless other threads need
+    /// them through memcpy.
     #[cold]
     pub fn fall_dormant(&mut self, after: After) -> usize {
         self.while_busy(|it| it.begin_dormancy(after)).unwrap_or(0)
@@ -181,7 +181,7 @@ impl Session {
             ucx::close();
             self.dozed = true;
         }
-        // In a pause of learning they stay as they are: to change them and back takes longer than many calls.
+        // In a pause of learning UCX's copies stay as they are: changing them twice takes longer than many calls.
         if rest > 0 && phase::is_ucx_open() && self.engine.is_calm() {
             self.engine.refuse_rest();
             return 0;
@@ -193,7 +193,7 @@ impl Session {
         rest
     }
 
-    /// UCX's copies are needed again as soon as something is to be learnt.
+    /// Something is to be learnt again: UCX's copies must come through memcpy.
     #[cold]
     fn rouse(&mut self) {
         if !self.engine.is_calm() {
@@ -204,7 +204,7 @@ impl Session {
 
     #[inline(always)]
     fn follow(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> (*mut Active, After) {
-        // What a Wait or Test call ends is looked up before anything else.
+        // A Wait or Test call needs its operations looked up first.
         if entry.finishes && !self.ranges.is_empty() {
             return self.follow_unforeseen(entry, arguments);
         }
@@ -216,7 +216,7 @@ impl Session {
             return (self.matched(false), After::Reset);
         };
         if subject.matters && entry.is_blocking {
-            // What `attribute` does, for most of the calls that matter.
+            // The short form of `attribute`, for most calls that matter.
             self.active.spans = spans(entry, arguments, site.reach());
             self.active.owner = subject.owner;
             let after = match site.sent() > 0 && direct::is_send_watched() {
@@ -236,7 +236,7 @@ impl Session {
         )
     }
 
-    /// [`Self::attribute`] of a call that was predicted, with its subject in registers.
+    /// [`Self::attribute`] of a predicted call, with its subject in registers.
     #[inline(never)]
     fn attribute_owned(
         &mut self,
@@ -270,8 +270,8 @@ impl Session {
         }
     }
 
-    /// A call of a node, which is counted and may end and start intervals; what its copies are to be after that. `None`
-    /// for a node beyond the engine's bound.
+    /// Steps the engine by a call of this node, which may end and start intervals. Returns how its copies are made
+    /// from now on; `None` for a node beyond the engine's bound.
     #[inline(always)]
     fn step(&mut self, node: NodeId) -> Option<Subject> {
         if self.engine.step(node, &mut Ticks) {
@@ -290,7 +290,7 @@ impl Session {
         })
     }
 
-    /// Where a call stands that was not predicted; `None` where it is not followed.
+    /// Finds the site of a call that was not predicted; `None` where it is not followed.
     #[inline(never)]
     fn search(
         &mut self,
@@ -349,8 +349,8 @@ impl Session {
         Some(Place { node, site })
     }
 
-    /// Says whose the copies of this call's message are, where that matters: copies are counted or made by another
-    /// routine than the default, buffers are sent directly, or an operation begins that is followed.
+    /// Attributes the copies of this call's message, where that matters: copies are counted or made by another
+    /// routine than the default, buffers are read directly, or an operation begins.
     #[inline(never)]
     fn attribute(
         &mut self,
@@ -361,7 +361,7 @@ impl Session {
         mut after: After,
     ) -> (*mut Active, After) {
         let Subject { owner, matters } = subject;
-        // Persistent operations are followed whether or not their copies matter.
+        // Persistent operations are followed even where their copies do not matter.
         let quiet = !matters && entry.words.reading != Reading::Never && !direct::is_on();
         if quiet && phase::is_fast_path() && self.ranges.is_idle() {
             return (core::ptr::null_mut(), after);
@@ -414,7 +414,7 @@ impl Session {
         }
     }
 
-    /// What the copies of the present call are matched with, null where none can matter.
+    /// What the present call's copies are matched with; null where no copy matters.
     #[inline]
     fn matched(&mut self, own: bool) -> *mut Active {
         if own || !self.ranges.is_idle() || !phase::is_fast_path() {

@@ -16,8 +16,8 @@ pub const FRAME: usize = 16;
 pub struct Thread {
     /// What copies inside the current MPI call are matched with; null outside, or when no copy matters.
     pub active: *mut Active,
-    /// Calls that are still to pass unseen: nothing is to be tuned in a program that has come to rest. Between a stub and
-    /// its wrapper it goes below 0 where there are none.
+    /// Calls that still pass unseen while the thread is dormant: nothing is to be tuned. Between a stub and its
+    /// wrapper it underflows where there are none.
     pub dormant: usize,
     /// Where on the stack the return address of the outermost MPI call lies, 0 outside. A nested call lies below it; a
     /// call above it means that the outermost one was left by longjmp or an exception.

@@ -1,13 +1,13 @@
-//! Whether there is memory for a copy of some pages: a process that takes more than its control group may have, or more
-//! than there is, gets no error but is ended by the kernel (cgroups(7), "OOM killer" in the kernel's memory.rst).
+//! Whether there is memory for a copy of some pages. A process that exceeds its control group or the machine gets no
+//! error: the kernel ends it (cgroups(7), "OOM killer" in the kernel's memory.rst).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is left alone: others need some, and the kernel counts in batches.
+/// Kept free for others, and because the kernel counts in batches.
 const RESERVED_BYTES: u64 = 4 << 20;
 
-/// There is room for so many children's copies of all that a process has promoted: where one rank forks, others may, too.
+/// Copies of all promoted memory that must fit: where one rank forks, others may, too.
 const FORKED_COPIES: u64 = 4;
 
 /// The limits that concern this process.
@@ -28,7 +28,7 @@ struct Names {
     root: &'static str,
     limit: &'static str,
     usage: &'static str,
-    /// In memory.stat: pages of files that can be had for other use.
+    /// In memory.stat: page cache that can be reclaimed.
     idle: &'static str,
 }
 
@@ -46,7 +46,7 @@ const CGROUP_V1: Names = Names {
 };
 
 impl Headroom {
-    /// Looks which control groups this process is in.
+    /// Finds the control groups of this process.
     pub fn new() -> Self {
         let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         Self {
@@ -54,8 +54,8 @@ impl Headroom {
         }
     }
 
-    /// Whether `bytes` bytes more may surely be taken and promoted, of a process that has promoted as many as that already: a forked
-    /// child needs a copy of them all at once.
+    /// Whether `bytes` more can surely be promoted in a process that has already promoted `promoted` bytes: a forked
+    /// child needs a copy of all of them at once.
     pub fn is_for(&self, bytes: usize, promoted: u64) -> bool {
         let wanted = (bytes as u64 + RESERVED_BYTES).max((promoted + bytes as u64) * FORKED_COPIES);
         let free = |group: &Group| group.free().is_none_or(|free| free >= wanted);
@@ -63,7 +63,7 @@ impl Headroom {
     }
 }
 
-/// The groups that /proc/self/cgroup names, and those above them: each limits those below it.
+/// The groups in /proc/self/cgroup and their ancestors: each limits those below it.
 fn groups(text: &str) -> Vec<Group> {
     let mut groups = Vec::new();
     for line in text.lines() {
@@ -77,7 +77,7 @@ fn groups(text: &str) -> Vec<Group> {
             _ => continue,
         };
         for above in Path::new(path).ancestors() {
-            // In a container the path may be one of the host's: what it can see of it is its own group, the root.
+            // In a container the path may be the host's, while only the own group is visible, as the root.
             let directory = Path::new(names.root).join(above.strip_prefix("/").unwrap_or(above));
             groups.push(Group { directory, names });
         }
@@ -86,19 +86,19 @@ fn groups(text: &str) -> Vec<Group> {
 }
 
 impl Group {
-    /// Bytes that it may take; `None` where there is no limit, or none to be seen.
+    /// Bytes that the group may still take; `None` where no limit is visible.
     fn free(&self) -> Option<u64> {
         let read = |name: &str| fs::read_to_string(self.directory.join(name)).ok();
         let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
         let limit = number(self.names.limit)?;
         let usage = number(self.names.usage)?;
         let idle = field(&read("memory.stat").unwrap_or_default(), self.names.idle).unwrap_or(0);
-        // Some of what is idle may still have to be written.
+        // Some of the idle pages may still have to be written.
         Some(limit.saturating_sub(usage).saturating_add(idle / 2))
     }
 }
 
-/// Bytes of memory that the machine has for new use.
+/// Bytes that the machine has available.
 fn available() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     Some(field(&text, "MemAvailable:")? * 1024)

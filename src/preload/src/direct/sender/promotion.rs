@@ -1,5 +1,5 @@
-//! The sender's side: moves the buffers that peers ask for into the arena, inside a send of them, and gives back what the
-//! program no longer maps.
+//! The sender: during a send, moves the buffer into the arena if peers ask for it, and gives back what the program no
+//! longer maps.
 
 use crate::direct::sender::eligibility::Ordinary;
 use crate::direct::sender::headroom::Headroom;
@@ -25,23 +25,23 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
 
-/// Memory that is twice there while a buffer moves.
+/// Bytes that exist twice while a buffer moves.
 const CHUNK_BYTES: usize = 4 << 20;
-/// One promoted range is looked at in so many sends: is it still mapped?
+/// Sends between two checks whether a promoted range is still mapped.
 const SENDS_PER_LOOK: u32 = 64;
-/// Promotions from one count of this process's mappings to the next.
+/// Promotions between two counts of this process's mappings.
 const PROMOTIONS_PER_COUNT: u32 = 16;
-/// Sends in a row that no notice showed after which none is looked up.
+/// After so many sends in a row without a notice, none is looked up any more.
 const MAX_UNSHOWN_SENDS: u32 = 256;
 
-/// Requests that were taken from the arena's first page.
+/// Requests taken from the arena's first page so far.
 static SEEN: AtomicU64 = AtomicU64::new(0);
-/// Whether some of them wait.
+/// Whether some of them still wait for a send of their range.
 static WAITING: AtomicBool = AtomicBool::new(false);
 static SENDS: AtomicU32 = AtomicU32::new(0);
 /// Whether messages have notices.
 static SHOWS: AtomicBool = AtomicBool::new(false);
-/// Threads that show something: without any, no send need look for what another one has left to be seen.
+/// Threads that show a message. While there are none, no send need look for notices that another left behind.
 static SHOWING: AtomicUsize = AtomicUsize::new(0);
 
 static OWNER: Mutex<Owner> = Mutex::new(Owner {
@@ -62,7 +62,7 @@ struct Owner {
     requests: Requests,
     promoted: Vec<Promoted>,
     space: Space,
-    /// The range to be looked at next.
+    /// Index of the range to check next.
     next_check: usize,
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
@@ -70,7 +70,7 @@ struct Owner {
     /// Sends in a row that no notice showed.
     unshown: u32,
     ordinary: Ordinary,
-    /// Mappings of this process as far as known, and promotions until they are counted again.
+    /// Mappings of this process when last counted, plus those added since; promotions until the next count.
     mappings: u64,
     uncounted: u32,
     bindings: Bindings,
@@ -84,15 +84,15 @@ struct Promoted {
     bytes: u64,
 }
 
-/// A send begins: is [`sending`] to be told of it?
+/// A send begins: must [`sending`] be called?
 #[inline(always)]
 pub fn is_send_watched() -> bool {
     attention::is_needed() && is_send_watched_slow()
 }
 
-/// Anything that [`is_send_watched`] depends on has changed.
+/// Something that [`is_send_watched`] depends on has changed.
 pub fn update_attention() {
-    /// More requests than there can ever be.
+    /// A value that the number of requests never reaches.
     const EVERY_SEND: u64 = u64::MAX;
     let (true, Some(arena)) = (is_on(), arena::own()) else {
         return attention::drop_all();
@@ -112,7 +112,7 @@ fn is_send_watched_slow() -> bool {
     let (true, Some(arena)) = (is_on(), arena::own()) else {
         return false;
     };
-    // The count may lose an update of another thread: it only spreads the work.
+    // Threads may lose each other's updates: the count only spreads the work.
     let sends = SENDS.load(Relaxed).wrapping_add(1);
     SENDS.store(sends, Relaxed);
     arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
@@ -121,22 +121,22 @@ fn is_send_watched_slow() -> bool {
         || (sends.is_multiple_of(SENDS_PER_LOOK) && promoted::is_any())
 }
 
-/// Whether peers want buffers that were not sent since.
+/// Whether requests of peers are still open.
 #[inline]
 pub fn has_requests() -> bool {
     let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != SEEN.load(Relaxed);
     is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked))
 }
 
-/// The calling thread no longer sends what the notice shows, which [`sending`] has answered.
+/// The calling thread's send has ended: hides the notice that [`sending`] returned.
 #[inline]
 pub fn hide(notice: &Notice) {
     notice.hide();
     SHOWING.fetch_sub(1, Relaxed);
 }
 
-/// A message in `[start, end)` begins: what is shown of it belongs to other ones, of threads that send the same memory, or have left
-/// their call by longjmp or an exception. No reader may take it for this one's.
+/// A send of `[start, end)` begins: hides other notices of that memory. They belong to threads that send the same
+/// buffer, or that left their call by longjmp or an exception; no reader may take them for this message's.
 #[inline]
 pub fn hide_others(start: usize, end: usize) {
     if SHOWING.load(Relaxed) != 0 {
@@ -157,12 +157,13 @@ fn hide_others_now(start: usize, end: usize) {
     }
 }
 
-/// A send of `bytes` bytes in `[start, end)` begins: until it ends, the program leaves them alone (MPI 4.0, 3.4 and 3.7.2).
-/// `blocking`: it ends when the call returns. Then a notice may show the message, which is to be hidden at the return.
+/// A send of `bytes` bytes in `[start, end)` begins. Until it ends, the program leaves the buffer alone (MPI 4.0, 3.4
+/// and 3.7.2). `blocking`: it ends when the call returns; then a notice may show the message, and the caller hides it
+/// at the return.
 pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Notice> {
     let arena = arena::own().filter(|_| is_on() && start < end)?;
     hide_others(start, end);
-    // Another thread that is at it will do.
+    // If another thread holds the lock, it does the work.
     let mut owner = OWNER.try_lock().ok()?;
     let message = Message {
         start,
@@ -195,13 +196,13 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
 }
 
 impl Owner {
-    /// A send has been shown, or has no notice. Of a phase in which nothing is shown, no send is to be seen for that: the
-    /// receivers ask for their notices again when they miss them (`direct_read::View::wants_notice`).
+    /// Counts sends without a notice. After many in a row, sends are no longer looked up; receivers that miss their
+    /// notices ask again (`direct_read::View::wants_notice`).
     fn note_shown(&mut self, is_shown: bool) {
         self.unshown = if is_shown { 0 } else { self.unshown + 1 };
         if self.unshown == MAX_UNSHOWN_SENDS {
             self.unshown = 0;
-            // What a thread may have left standing, in sends that pass unseen from here on.
+            // Sends pass unseen from here on, so nothing would hide a notice that a thread has left behind.
             hide_others(0, usize::MAX);
             SHOWS.store(false, Relaxed);
             update_attention();
@@ -219,7 +220,7 @@ impl Owner {
         let mut met = self.requests.met_by(message);
         WAITING.store(!self.requests.is_empty(), Relaxed);
         if some_are_lost && !met.ranges.is_empty() {
-            // More pieces are asked for than requests have room: of so long a message most likely all.
+            // Requests were lost because a long message is asked for in many pieces: most likely all of it is wanted.
             met.ranges.push((message.start, message.end));
         }
         if message.is_contiguous && !met.ranges.is_empty() {
@@ -232,7 +233,7 @@ impl Owner {
         }
     }
 
-    /// Gives the message a notice, if it is to have one and has none.
+    /// Gives the message a notice, if it may have one and has none yet.
     fn give_notice(&mut self, arena: &Arena, message: Message, sends: u32) -> bool {
         let bytes = message.end - message.start;
         let answers = &progress::ANSWERS;
@@ -242,7 +243,7 @@ impl Owner {
         given
     }
 
-    /// Moves those whole pages of the message that are asked for and may be moved.
+    /// Moves the requested whole pages of the message, where they may be moved.
     fn promote(&mut self, arena: &Arena, message: Message, asked: Vec<(usize, usize)>, sends: u32) {
         let pages = pages_of(message.start, message.end, asked);
         let (Some(&(first, _)), Some(&(_, last))) = (pages.first(), pages.last()) else {
@@ -251,19 +252,19 @@ impl Owner {
         if self.held_by_device {
             return;
         }
-        // Work that comes once in a process is no part of the price.
+        // Done once in a process, so not part of the price.
         if !self.bindings.set() {
             explain("calls of madvise and mremap cannot be followed");
             return;
         }
         let began = clock::now();
-        // A device may have been opened since the last time: looking costs little beside a promotion.
+        // A device may have been opened since; the check costs little beside a promotion.
         if let Err(reason) = eligibility::no_device_is_open() {
             self.held_by_device = true;
             explain(reason);
             return;
         }
-        // What is cut out of a mapping leaves two more.
+        // Each piece cut out of a mapping adds two.
         if !self.may_map(arena, 2 * pages.len() as u64) {
             explain("this process has too many mappings");
             return;
@@ -296,8 +297,8 @@ impl Owner {
         arena.words().announce();
     }
 
-    /// Whether this process may have so many more mappings. To count those that it has takes as long as many promotions (0.2 ms
-    /// for the 450 of a program with Open MPI), so that is done now and then.
+    /// Whether this process may have `more` mappings. Counting takes as long as many promotions (0.2 ms for the 450
+    /// of a program with Open MPI), so it is done only now and then.
     fn may_map(&mut self, arena: &Arena, more: u64) -> bool {
         if self.uncounted == 0 {
             self.mappings = self.reclaim(arena).unwrap_or(u64::MAX);
@@ -309,7 +310,7 @@ impl Owner {
         may
     }
 
-    /// Moves one area; returns how many bytes of it could be moved.
+    /// Moves one area. Returns how many bytes could be moved.
     fn move_in(&mut self, arena: &Arena, area: eligibility::Area) -> Option<usize> {
         let bytes = area.end - area.start;
         let offset = self.space.take(arena.capacity, area.start, bytes as u64)?;
@@ -330,7 +331,7 @@ impl Owner {
             done += length;
         }
         if done < bytes {
-            // What is no longer mapped may be in the way.
+            // Memory that the program has unmapped may still fill the arena: count again next time.
             self.uncounted = 0;
             explain("no memory is to be had for promoted buffers");
             self.give_back(arena, offset + done as u64, (bytes - done) as u64);
@@ -355,7 +356,7 @@ impl Owner {
         Some(done)
     }
 
-    /// Looks whether one range is still where it was put, in turn, and gives back what is gone if it is not.
+    /// Checks one range, in turn: if it is no longer mapped where it was put, gives back what is gone.
     fn check_one(&mut self, arena: &Arena) {
         self.next_check = self.next_check.wrapping_add(1) % self.promoted.len().max(1);
         if let Some(range) = self.promoted.get(self.next_check)
@@ -371,8 +372,7 @@ impl Owner {
         }
     }
 
-    /// Gives back the ranges of which no mapping of this process has anything left, at whatever address. Returns how many
-    /// mappings it has, if that can be known.
+    /// Gives back ranges that this process no longer maps anywhere. Returns the number of its mappings, if known.
     fn reclaim(&mut self, arena: &Arena) -> Option<u64> {
         let forks = fork::begun();
         let mappings = Mappings::of(0)?;
@@ -423,8 +423,8 @@ fn holds_some_of(promoted: &[Promoted], start: usize, end: usize) -> bool {
         .any(|range| range.start < end && start < range.start + range.bytes as usize)
 }
 
-/// The whole pages of the message `[start, end)` that hold something of what is asked for, as ranges in order and apart.
-/// (UCX reads a long message in pieces, and a collective's buffer is read by several peers: each asks for its own.)
+/// The whole pages of `[start, end)` that hold something requested, as ordered, separate ranges. UCX reads a long
+/// message in pieces, and several peers read a collective's buffer: each requests its own part.
 fn pages_of(start: usize, end: usize, mut asked: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
     let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
     asked.sort_unstable();
@@ -441,9 +441,9 @@ fn pages_of(start: usize, end: usize, mut asked: Vec<(usize, usize)>) -> Vec<(us
     ranges
 }
 
-/// Tells peers what a promotion has taken: `all` ticks, `ticks` of them to move `bytes` bytes.
+/// Tells peers what a promotion has cost: `all` ticks, of which `ticks` to move `bytes` bytes.
 fn note_price(words: &Words, all: u64, ticks: u64, bytes: usize) {
-    /// Of fewer bytes the system calls take longer than the copying.
+    /// Below this the system calls outweigh the copying.
     const TELLING: usize = 256 << 10;
     let nanoseconds = |ticks: u64| ticks as f64 * (1e9 / clock::rate());
     let mebibytes = bytes as f64 / f64::from(1 << 20);
@@ -462,7 +462,7 @@ fn note_price(words: &Words, all: u64, ticks: u64, bytes: usize) {
 /// The range is private anonymous memory that nobody writes meanwhile; the arena's range is in no other use.
 unsafe fn move_chunk(arena: &Arena, start: usize, bytes: usize, offset: u64) -> bool {
     let place = start as *mut c_void;
-    // Chunk by chunk: the memory that one needs is free again before the next one needs it.
+    // Chunk by chunk, so that one chunk's memory is free again before the next needs it.
     let Some(window) = arena.open(offset, bytes) else {
         return false;
     };
