@@ -11,7 +11,7 @@ use crate::thread::words::{self, Thread};
 use copytune_core::calls::Role;
 use core::ptr::NonNull;
 
-/// Before the call of the next implementation. Needs no stack itself: whatever does is in functions that it jumps to.
+/// Before the next implementation is called. Uses no stack itself: functions that need some are jumped to.
 pub extern "C" fn enter(entry: &'static EntryPoint, arguments: Arguments) -> Entered {
     // SAFETY: the calling thread's own block, which no reference is held to.
     let thread = unsafe { &mut *words::thread() };
@@ -30,7 +30,7 @@ pub extern "C" fn enter(entry: &'static EntryPoint, arguments: Arguments) -> Ent
     enter_fully(entry, arguments, thread)
 }
 
-/// An outermost call that perhaps need only be counted.
+/// An outermost call that may only have to be counted.
 #[inline(never)]
 extern "C" fn enter_quietly(
     entry: &'static EntryPoint,
@@ -74,7 +74,7 @@ extern "C" fn enter_followed(
     }
 }
 
-/// Any call. Mostly other threads or UCX's copies are to be seen to, and nothing else is unusual.
+/// Any call: mostly one where other threads' messages or UCX's copies matter.
 #[inline(never)]
 extern "C" fn enter_fully(
     entry: &'static EntryPoint,
@@ -91,7 +91,7 @@ extern "C" fn enter_fully(
     enter_unusually(entry, arguments, thread)
 }
 
-/// An outermost call that is seen, in a rest or not.
+/// An outermost call, of a dormant thread or not.
 #[inline(always)]
 fn enter_outermost(
     entry: &'static EntryPoint,

@@ -1,6 +1,6 @@
-//! Memory for copytune's own data. Rust ends the process where there is none; the program that copytune is a guest of must not
-//! end for it. So a reserve, which is mapped beforehand and costs no memory until then, serves what is asked for after the C library
-//! has failed once, until the hooks that are running have returned: copytune is off from that moment.
+//! Memory for copytune's own data. Rust ends the process where an allocation fails, but the host program must not end
+//! for that. So once the C library has refused memory, a reserve serves the hooks that are still running, and
+//! copytune is off from that moment. The reserve is mapped beforehand and costs no memory until then.
 
 use crate::sys::phase;
 use core::alloc::{GlobalAlloc, Layout};
@@ -11,14 +11,15 @@ use core::sync::atomic::{
 };
 use std::alloc::System;
 
-/// Before MPI_Init, for what the constructor needs.
+/// Reserve before MPI_Init, for the constructor.
 const EARLY_BYTES: usize = 64 << 10;
-/// From MPI_Init on: what a call, the reading of a usual state or its writing may need besides the tables that grow.
+/// Reserve from MPI_Init on: what a call, or reading and writing a usual state, needs besides growing tables.
 const RESERVE_BYTES: usize = 8 << 20;
-/// Tables of at least so many bytes count: they grow to twice their size, and what is worked out from them is in proportion.
+/// Allocations from here on extend the reserve: a table grows to twice its size, and what is computed from it is in
+/// proportion.
 const LARGE_BYTES: usize = 256 << 10;
 const RESERVE_PER_TABLE: usize = 4;
-/// What blocks of at least so many bytes are aligned to, shorter ones to their length.
+/// The alignment of blocks at least so long; shorter ones are aligned to their length.
 const MAX_BLOCK_ALIGNMENT: usize = 64;
 /// Pieces of the reserve.
 const MAX_PIECES: usize = 12;
@@ -38,7 +39,7 @@ static ROOM: Room = Room(UnsafeCell::new([0; EARLY_BYTES]));
 static RESERVE: [Piece; MAX_PIECES] = [const { Piece::new() }; MAX_PIECES];
 /// Bytes of the longest allocation for which the reserve is long enough.
 static COVERED: AtomicUsize = AtomicUsize::new(LARGE_BYTES);
-/// As many bytes as [`RESERVE_BYTES`] of address space, which the program gets back when memory is exhausted: it may need some next.
+/// Address space of [`RESERVE_BYTES`] that the program gets back when memory is exhausted: it may need some next.
 static BALLAST: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static GROWS: AtomicBool = AtomicBool::new(false);
 static EXHAUSTED: AtomicBool = AtomicBool::new(false);
@@ -201,8 +202,8 @@ fn kind_of(layout: Layout) -> Option<(&'static Kind, Layout)> {
     ))
 }
 
-/// Blocks of one length that were given back, each of which holds the next one's address. One thread at a time is at them; they are few,
-/// and no thread stays.
+/// Blocks of one length that were given back, as a list through the blocks. One thread at a time uses it: blocks are
+/// few, and no thread stays.
 struct Kind {
     is_taken: AtomicBool,
     first: AtomicPtr<u8>,

@@ -67,15 +67,15 @@ pub fn is_ucx_open() -> bool {
     UCX_OPEN.load(Ordering::Relaxed)
 }
 
-/// They do from now on, or no longer. Returns whether they did.
+/// Says whether they do from now on. Returns whether they did.
 pub fn set_ucx_open(open: bool) -> bool {
     let before = UCX_OPEN.swap(open, Ordering::AcqRel);
     update_fast_path();
     before
 }
 
-/// Whether calls are followed, and copies matter in no call but those whose own message's copies do: neither other threads'
-/// messages nor UCX's copies are to be seen to.
+/// Whether calls are followed and only the own message's copies matter in each: neither other threads' messages nor
+/// UCX's copies do.
 #[inline(always)]
 pub fn is_fast_path() -> bool {
     FAST_PATH.load(Ordering::Relaxed)

@@ -8,7 +8,7 @@ use crate::mpi::span::Span;
 use crate::thread::sites::Place;
 use core::cell::Cell;
 
-/// A call of a site as it was last time. Never freed, as sessions are not, so that each can point to the next.
+/// The latest call of a site. Never freed, as sessions are not, so that each can point to the next.
 #[derive(Debug)]
 pub struct Remembered {
     entry: Cell<*const EntryPoint>,
@@ -29,7 +29,7 @@ pub struct Remembered {
 }
 
 impl Remembered {
-    /// One that no call is like.
+    /// One that no call matches.
     fn new(site: u32) -> &'static Self {
         Box::leak(Box::new(Self {
             entry: Cell::new(core::ptr::null()),
@@ -132,14 +132,14 @@ impl Predictor {
         predicted.then_some(site)
     }
 
-    /// The call that was predicted comes.
+    /// The predicted call has come.
     #[inline(always)]
     pub fn confirm(&mut self, site: &'static Remembered) {
         self.last = site;
         self.guess = site.next.get();
     }
 
-    /// A site's call came that was not expected.
+    /// A call came that was not predicted.
     pub fn learn(
         &mut self,
         place: Place,
@@ -156,7 +156,7 @@ impl Predictor {
             return;
         };
         let (seen, words) = match entry.words.reading {
-            // A call that more follows from than its words is never predicted.
+            // More than such a call's words must be looked at, so it is never predicted.
             Reading::Never => (core::ptr::null(), Words::NONE),
             Reading::Nothing => (&raw const *entry, Words::NONE),
             _ => (&raw const *entry, Words::of(entry, arguments)),

@@ -1,4 +1,4 @@
-//! The receiver's part of a shared copy: it offers the sender chunks of a long message, copies others itself meanwhile, and
+//! The receiver's part of a shared copy: it offers the sender chunks of a long message, copies others itself, and
 //! waits for those that the sender has claimed. Whether an offer pays is tried out (see `copytune_core::sharing`).
 
 use crate::direct::shared::switches::{be_late, is_forced};
@@ -19,8 +19,8 @@ pub const MIN_COOPERATIVE_BYTES: usize = 256 << 10;
 const MIN_COOPERATIVE_PIECE: usize = 4 * CHUNK_BYTES[0];
 /// Lengths are told apart by their powers of two, from `MIN_COOPERATIVE_BYTES` on.
 const SIZE_CLASSES: usize = 8;
-/// Looks at the sender's count until the processor is given to others (some 0.1 ms), and from one question whether the sender
-/// lives to the next.
+/// Looks at the sender's count before yielding the processor (some 0.1 ms), and yields between two checks whether the
+/// sender lives.
 const SPINS_BEFORE_YIELD: u64 = 2000;
 const YIELDS_PER_LIVENESS_CHECK: u64 = 256;
 

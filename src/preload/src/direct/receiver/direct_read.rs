@@ -39,7 +39,7 @@ pub struct Read {
     pub bytes: usize,
 }
 
-/// Where a message was found the last times. Only a look at the moment of the copy counts; this tells where to look.
+/// Where a message was found the last times. A hint where to look: only a look at the moment of the copy counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct View {
     /// The notice that shows it, plus one.
@@ -48,7 +48,7 @@ pub struct View {
     unshown: u32,
     /// Whether the notice showed the message that was read last.
     is_shown: bool,
-    /// How often in a row the owner did not tell in time where it lies.
+    /// How often in a row the owner was late to locate it.
     late: u8,
     /// Where in the owner's arena its whole pages lay when the owner told that last.
     place: u64,
@@ -57,7 +57,7 @@ pub struct View {
 }
 
 impl View {
-    /// There may be nothing any more: to read it would make pages that nobody gives back.
+    /// The pages may be gone: reading them would make new ones that nobody gives back.
     pub fn forget(&mut self) {
         self.place = 0;
     }
@@ -75,8 +75,8 @@ impl View {
         self.notice = number.map_or(0, |number| number as u16 + 1);
     }
 
-    /// The message was read directly. Returns whether a notice is worth asking for: it has none, or its sender has ceased to
-    /// use it; if that is in vain, ever more rarely again. Long messages have none, and parts of them are read as if they were
+    /// The message was read directly. Returns whether to ask for a notice: it has none, or its sender no longer uses
+    /// it. Vain requests become ever rarer. Long messages have none, and their parts are read as if they were
     /// messages.
     #[inline]
     pub fn wants_notice(&mut self, read: &Read) -> bool {
@@ -255,8 +255,9 @@ unsafe fn copy(
 
 /// Copies a message that its sender shows, and whose whole pages the sender says to lie together. `None`: it does not.
 ///
-/// To wait for the answer would take as long as to ask. So the pages are copied from where they lay the last time, which harms nothing, and
-/// only then the answer is looked at: it holds since before the copy began, and the message is still shown.
+/// Waiting for the answer would take as long as asking. So the pages are copied from where they lay the last time,
+/// which is harmless, and only then the answer is read: it held before the copy began, and the message is still
+/// shown.
 ///
 /// # Safety
 /// As [`read`].

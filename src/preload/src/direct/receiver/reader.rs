@@ -1,4 +1,4 @@
-//! The receiver's side: which reads recur, which of them are made directly (see `reading`), and by which routine.
+//! The history of reads: which recur, which are made directly (see `direct_read`), and by which routine.
 
 use crate::direct::receiver::cooperative_copy::Cooperation;
 use crate::direct::receiver::direct_read::{self, Read, View};
@@ -18,15 +18,15 @@ use core::sync::atomic::Ordering::Acquire;
 use libc::pid_t;
 use std::sync::Arc;
 
-/// Shorter messages are not read directly: hardly a whole page lies in them.
+/// Shorter messages are not read directly: they hold hardly a whole page.
 pub const MIN_DIRECT_BYTES: usize = 2 * PAGE;
-/// Without a quick question about one address, only copies that take the kernel longer than reading /proc/PID/maps.
+/// Without PROCMAP_QUERY, only copies that take the kernel longer than reading /proc/PID/maps.
 const MIN_BYTES_WITHOUT_QUERY: usize = 512 * 1024;
-/// Ranges that are counted (two for each place of the table).
+/// Entries of the table of ranges, each with room for two.
 const RANGE_PAIRS: usize = 2048;
-/// Reads of a process after which its arena is looked for.
+/// Reads from a process before its arena is looked for.
 const READS_BEFORE_OPENING: u32 = 2;
-/// Direct reads of a range that meet new pages, which takes longer.
+/// The first direct reads of a range, which meet new pages and take longer.
 const READS_OF_NEW_PAGES: u32 = 2;
 
 /// One thread's view of the processes that it reads from.
@@ -67,7 +67,7 @@ impl Known {
 pub enum Chooser {
     /// Its call site has a routine.
     Site(CopyFn),
-    /// What is known of messages of that length from that process.
+    /// The times of messages of that length from that process.
     Process,
 }
 
@@ -77,9 +77,9 @@ struct Range {
     process: pid_t,
     start: usize,
     bytes: usize,
-    /// What it has shown so far.
+    /// Its history.
     buffer: Buffer,
-    /// Whether the last look found it promoted. Only a look at the moment of the copy counts; this tells what to expect.
+    /// Whether the last look found it promoted. A hint: only a look at the moment of the copy counts.
     direct: bool,
     /// The owner's generation at the last look.
     generation: u64,
@@ -95,12 +95,12 @@ pub enum Outcome {
         /// Of its bytes, those that the sender wrote.
         shared: usize,
     },
-    /// It could be made directly, and is the kernel's all the same. Whether [`Reader::kernel_took`] is to be told its time.
+    /// It could be made directly, but is left to the kernel.
     LeftToKernel {
-        /// See above.
+        /// Whether [`Reader::kernel_took`] is to be told its time.
         timed: bool,
     },
-    /// Nothing was done, or too little to rely on: the kernel is to copy everything.
+    /// It cannot be made directly: the kernel is to copy everything.
     Impossible,
 }
 
@@ -159,7 +159,7 @@ impl Reader {
                 .then_some(Outcome::LeftToKernel { timed: plan.timed });
         };
         if range.generation != generation {
-            // There may be nothing any more: to read it would make pages that nobody gives back.
+            // The pages may be gone: reading them would make new ones that nobody gives back.
             range.view.forget();
         }
         let cooperation = plan.is_settled.then_some(cooperation);
