@@ -1,9 +1,9 @@
 //! Whether a thread that has shown something still lives: whatever ends it, and nothing else, ends its life.
 
-mod slots;
+mod notices;
 
-use copytune_protocol::liveness::{self, Holders, LIVES};
-use slots::{Talk, fork, kill, lives, nap, none, shared, until, wait};
+use copytune_protocol::liveness::{self, Holders, MAX_LIVES};
+use notices::{Talk, fork, kill, lives, nap, none, shared, until, wait};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Mutex, mpsc};
 
@@ -16,7 +16,7 @@ fn a_life_ends_with_its_thread() {
         let life = holders.lock().unwrap().of(8, lives, |n| ended.push(n));
         (life, ended)
     };
-    assert!((0..=LIVES as u64).all(|number| !liveness::holds(lives, number)));
+    assert!((0..=MAX_LIVES as u64).all(|number| !liveness::holds(lives, number)));
     for round in 0..3 {
         let before = if round == 0 { vec![] } else { vec![0] };
         std::thread::scope(|scope| {
@@ -38,7 +38,7 @@ fn there_are_so_many_lives() {
     std::thread::scope(|scope| {
         let holders = &holders;
         let mut running = Vec::new();
-        for number in 0..LIVES {
+        for number in 0..MAX_LIVES {
             let (stop, stopped) = mpsc::channel::<()>();
             let (taken, took) = mpsc::channel();
             let thread = scope.spawn(move || {
@@ -61,7 +61,9 @@ fn there_are_so_many_lives() {
         let (stop, thread) = running[5].take().unwrap();
         drop(stop);
         thread.join().unwrap();
-        assert!((0..LIVES).all(|number| liveness::holds(lives, number as u64) == (number != 5)));
+        assert!(
+            (0..MAX_LIVES).all(|number| liveness::holds(lives, number as u64) == (number != 5))
+        );
         assert_eq!(take(&mut ended), Some(5));
         assert_eq!(ended, [5]);
         assert!(liveness::holds(lives, 5));
@@ -71,7 +73,7 @@ fn there_are_so_many_lives() {
             thread.join().unwrap();
         }
     });
-    assert!((0..LIVES).all(|number| liveness::holds(lives, number as u64) == (number == 5)));
+    assert!((0..MAX_LIVES).all(|number| liveness::holds(lives, number as u64) == (number == 5)));
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! What /proc/self/maps says where one address cannot be asked for: all of it, however long the names of files are.
 
-mod slots;
+mod notices;
 
 use copytune_protocol::PAGE;
 use copytune_protocol::mappings::{Mapping, Mappings, without_query};
-use slots::{BOTH, map};
+use notices::{BOTH, map};
 use std::os::fd::AsRawFd;
 
 /// A line end takes four bytes in a line.

@@ -1,12 +1,12 @@
 //! The words by which two processes share a copy, with threads in the place of the processes: every chunk is copied once,
 //! by one side, and who comes late changes nothing.
 
-use copytune_protocol::offer::{CHUNKS, Offer, Terms};
+use copytune_protocol::offer::{CHUNK_BYTES, Offer, Terms};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
 
 /// That of long messages.
-const CHUNK: usize = CHUNKS[1];
+const CHUNK: usize = CHUNK_BYTES[1];
 
 fn terms(bytes: usize) -> Terms {
     Terms {

@@ -1,11 +1,11 @@
 //! Whose arena it is: the process that the kernel's copy reaches by an id, and no other one, whatever has become of the one
 //! that had the id before.
 
-#[path = "slots/mod.rs"]
+#[path = "notices/mod.rs"]
 mod beside;
 
 use beside::{BOTH, Talk, fork, kill, map, nap, shared, until, wait};
-use copytune_protocol::arena::{self, FIRST, has_cookie};
+use copytune_protocol::arena::{self, FIRST_PROMOTED, has_cookie};
 use copytune_protocol::peer::Peer;
 use copytune_protocol::{PAGE, handover, mappings};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -29,7 +29,15 @@ fn own(talk: &Talk, prepare: impl FnOnce(&arena::Arena)) {
     let opened = handover::own().expect("it can be had");
     let flags = libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: new memory.
-    unsafe { map(PLACE, PAGE, BOTH, flags, (opened.as_raw_fd(), FIRST)) };
+    unsafe {
+        map(
+            PLACE,
+            PAGE,
+            BOTH,
+            flags,
+            (opened.as_raw_fd(), FIRST_PROMOTED),
+        )
+    };
     drop(opened);
     prepare(arena);
     talk.taken.store(1, SeqCst);

@@ -1,13 +1,13 @@
 //! The words by which a sender tells where a message lies: what a reader is told was so of that very message, while it was
 //! shown, and a sender that has ended is believed nothing.
 
-mod slots;
+mod notices;
 
 use copytune_protocol::PAGE;
 use copytune_protocol::liveness::Holders;
-use copytune_protocol::notice::Place;
-use slots::copies::{COPY, MEANWHILE};
-use slots::{BYTES, CLOCK, HEAD, Sender, Talk, WHOLE, fork, kill, nap, shared, until, wait};
+use copytune_protocol::notice::Location;
+use notices::copies::{COPY, MEANWHILE};
+use notices::{BYTES, CLOCK, HEAD, Sender, Talk, WHOLE, fork, kill, nap, shared, until, wait};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -20,21 +20,21 @@ fn a_number_is_of_what_is_shown_and_promised() {
     assert_eq!(sender.number(), None, "nobody is going to ask");
     sender.show(2, life);
     assert_eq!(sender.number(), Some(2));
-    assert_eq!(sender.slot.number(sender.start, BYTES - 1), None);
-    assert_eq!(sender.slot.number(sender.start + 1, BYTES), None);
-    assert!(sender.slot.is_shown_by(life.unwrap()));
-    assert!(!sender.slot.is_shown_by(life.unwrap() + 1));
-    sender.slot.hide();
+    assert_eq!(sender.notice.number(sender.start, BYTES - 1), None);
+    assert_eq!(sender.notice.number(sender.start + 1, BYTES), None);
+    assert!(sender.notice.is_shown_by(life.unwrap()));
+    assert!(!sender.notice.is_shown_by(life.unwrap() + 1));
+    sender.notice.hide();
     assert_eq!(sender.number(), None);
-    assert!(!sender.slot.is_shown_by(life.unwrap()));
+    assert!(!sender.notice.is_shown_by(life.unwrap()));
     sender.show(3, None);
     assert_eq!(sender.number(), None, "the promise was about another one");
     sender.show(4, life);
-    sender.slot.assign(0, 0);
+    sender.notice.assign(0, 0);
     assert_eq!(sender.number(), None);
-    assert_eq!(sender.slot.number(0, 0), None);
+    assert_eq!(sender.notice.number(0, 0), None);
     sender.answer();
-    sender.slot.assign(sender.start, BYTES);
+    sender.notice.assign(sender.start, BYTES);
     assert_eq!(sender.number(), None);
 }
 
@@ -47,21 +47,21 @@ fn a_place_is_told() {
     for (number, offset) in [(1, offset), (2, offset), (3, 3 * PAGE as u64)] {
         sender.lay(offset);
         sender.show(number, life);
-        assert_eq!(sender.place(number), Place::Late);
+        assert_eq!(sender.place(number), Location::Late);
         assert_eq!(
-            sender.slot.place(number, Some(&CLOCK), sender.lives),
-            Place::Late
+            sender.notice.place(number, Some(&CLOCK), sender.lives),
+            Location::Late
         );
         sender.answer();
-        assert_eq!(sender.place(number), Place::At(offset));
+        assert_eq!(sender.place(number), Location::At(offset));
         assert_eq!(
-            sender.slot.place(number, Some(&CLOCK), sender.lives),
-            Place::At(offset)
+            sender.notice.place(number, Some(&CLOCK), sender.lives),
+            Location::At(offset)
         );
-        sender.slot.hide();
-        assert_eq!(sender.place(number), Place::Unknown);
+        sender.notice.hide();
+        assert_eq!(sender.place(number), Location::Unknown);
         sender.answer();
-        assert_eq!(sender.place(number), Place::Unknown);
+        assert_eq!(sender.place(number), Location::Unknown);
     }
 }
 
@@ -74,15 +74,19 @@ fn an_answer_is_to_one_question() {
     sender.show(7, life);
     let number = sender.number().unwrap();
     sender.answer();
-    sender.slot.hide();
+    sender.notice.hide();
     sender.lay(new);
     sender.show(8, life);
-    assert_eq!(sender.place(number), Place::Unknown, "shown anew");
-    assert_eq!(sender.place(8), Place::Late, "only the old one is answered");
+    assert_eq!(sender.place(number), Location::Unknown, "shown anew");
+    assert_eq!(
+        sender.place(8),
+        Location::Late,
+        "only the old one is answered"
+    );
     sender.answer();
-    assert_ne!(sender.place(number), Place::At(old));
-    assert_ne!(sender.place(number), Place::At(new));
-    assert_eq!(sender.place(8), Place::At(new));
+    assert_ne!(sender.place(number), Location::At(old));
+    assert_ne!(sender.place(number), Location::At(new));
+    assert_eq!(sender.place(8), Location::At(new));
 }
 
 /// No number is taken for another one, however many there were.
@@ -100,10 +104,14 @@ fn a_number_without_room_is_not_answered() {
     ] {
         sender.show(number, life);
         let before = sender.place(number);
-        assert_eq!(before, Place::Late, "{number}");
+        assert_eq!(before, Location::Late, "{number}");
         sender.answer();
         let after = sender.place(number);
-        assert_eq!(after == Place::At(offset), answered, "{number}: {after:?}");
+        assert_eq!(
+            after == Location::At(offset),
+            answered,
+            "{number}: {after:?}"
+        );
     }
 }
 
@@ -136,13 +144,13 @@ fn an_answer_is_waited_for() {
                 std::hint::spin_loop();
                 continue;
             }
-            match sender.slot.place(number, Some(&CLOCK), sender.lives) {
-                Place::At(place) => {
+            match sender.notice.place(number, Some(&CLOCK), sender.lives) {
+                Location::At(place) => {
                     assert_eq!(place, offset);
                     told.store(1, SeqCst);
                 }
-                Place::Late => {}
-                Place::Unknown => panic!("{number} is shown"),
+                Location::Late => {}
+                Location::Unknown => panic!("{number} is shown"),
             }
             asked.store(0, SeqCst);
             if told.load(SeqCst) != 0 {
@@ -163,7 +171,7 @@ fn what_is_not_wholly_there_is_unknown() {
         sender.show(number, life);
         sender.answer();
         let place = sender.place(number);
-        sender.slot.hide();
+        sender.notice.hide();
         place
     };
     let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -197,9 +205,9 @@ fn what_is_not_wholly_there_is_unknown() {
     ];
     for (what, change) in changes {
         sender.lay(offset);
-        assert_eq!(tell(), Place::At(offset), "before: {what}");
+        assert_eq!(tell(), Location::At(offset), "before: {what}");
         change();
-        assert_eq!(tell(), Place::Unknown, "{what}");
+        assert_eq!(tell(), Location::Unknown, "{what}");
     }
 }
 
@@ -213,12 +221,12 @@ fn who_has_ended_is_not_believed() {
         let thread = scope.spawn(|| {
             sender.show(1, sender.life());
             sender.answer();
-            assert_eq!(sender.place(1), Place::At(offset));
+            assert_eq!(sender.place(1), Location::At(offset));
         });
         thread.join().unwrap();
     });
     assert_eq!(sender.number(), Some(1), "nobody has hidden it");
-    assert_eq!(sender.place(1), Place::Unknown);
+    assert_eq!(sender.place(1), Location::Unknown);
     // A process: the same memory at the same address.
     let talk: &Talk = shared();
     let child = fork(|| {
@@ -233,16 +241,16 @@ fn who_has_ended_is_not_believed() {
     });
     until(|| talk.taken.load(SeqCst) != 0);
     sender.answer();
-    assert_eq!(sender.place(2), Place::At(offset));
+    assert_eq!(sender.place(2), Location::At(offset));
     kill(child);
     wait(child);
     assert_eq!(sender.number(), Some(2));
-    assert_eq!(sender.place(2), Place::Unknown);
+    assert_eq!(sender.place(2), Location::Unknown);
     let mut target = vec![0u8; BYTES];
-    // SAFETY: a slot of the sender's, room for the message.
+    // SAFETY: a notice of the sender's, room for the message.
     let read = unsafe {
         sender
-            .slot
+            .notice
             .read(target.as_mut_ptr(), sender.start, BYTES, sender.lives, COPY)
     };
     assert!(!read, "nor are the ends believed");
@@ -254,10 +262,10 @@ fn ends_are_read_whole_or_not_at_all() {
     let mut target = vec![0u8; BYTES];
     let mut read = |start: usize, bytes: usize| {
         target.fill(0x5a);
-        // SAFETY: a slot of the sender's, room for the message.
+        // SAFETY: a notice of the sender's, room for the message.
         let is_shown = unsafe {
             sender
-                .slot
+                .notice
                 .read(target.as_mut_ptr(), start, bytes, sender.lives, COPY)
         };
         let ends = [0, HEAD - 1, HEAD + WHOLE, BYTES - 1]
@@ -275,9 +283,9 @@ fn ends_are_read_whole_or_not_at_all() {
     assert_eq!(read(sender.start, BYTES), (true, [4; 4]));
     assert!(!read(sender.start, BYTES - 1).0);
     assert!(!read(sender.start - 16, BYTES).0);
-    sender.slot.hide();
+    sender.notice.hide();
     assert!(!read(sender.start, BYTES).0);
-    sender.slot.assign(sender.start, BYTES);
+    sender.notice.assign(sender.start, BYTES);
     assert!(!read(sender.start, BYTES).0);
 }
 
@@ -288,9 +296,9 @@ fn ends_that_change_meanwhile_are_not_believed() {
     type Meanwhile = fn(&Sender);
     let all: [(Meanwhile, bool); 4] = [
         (|_| (), true),
-        (|sender| sender.slot.hide(), false),
+        (|sender| sender.notice.hide(), false),
         (|sender| sender.show(2, None), false),
-        (|sender| sender.slot.assign(0, 0), false),
+        (|sender| sender.notice.assign(0, 0), false),
     ];
     for (meanwhile, is_believed) in all {
         let sender: &Sender = Box::leak(Box::new(Sender::new()));
@@ -299,10 +307,10 @@ fn ends_that_change_meanwhile_are_not_believed() {
         // (To show a message copies, too, when it is another one: these are the same bytes.)
         MEANWHILE.set(Some(Box::new(move || meanwhile(sender))));
         let mut target = vec![0u8; BYTES];
-        // SAFETY: a slot of the sender's, room for the message.
+        // SAFETY: a notice of the sender's, room for the message.
         let is_shown = unsafe {
             sender
-                .slot
+                .notice
                 .read(target.as_mut_ptr(), sender.start, BYTES, sender.lives, COPY)
         };
         assert_eq!(is_shown, is_believed);

@@ -1,14 +1,14 @@
 //! The words by which a sender tells where a message lies, while threads write and read them at once, and while a thread that
 //! answers is interrupted at any instruction: what is believed was so.
 
-mod slots;
+mod notices;
 
 use copytune_protocol::PAGE;
-use copytune_protocol::notice::Place;
+use copytune_protocol::notice::Location;
+use notices::copies::COPY;
+use notices::{BYTES, CLOCK, HEAD, Sender, WHOLE};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
-use slots::copies::COPY;
-use slots::{BYTES, CLOCK, HEAD, Sender, WHOLE};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize};
 use std::time::{Duration, Instant};
@@ -60,7 +60,7 @@ impl Race {
                 std::hint::spin_loop();
             }
             if hides {
-                self.sender.slot.hide();
+                self.sender.notice.hide();
             }
             if is_enough(self) {
                 return;
@@ -82,20 +82,20 @@ impl Race {
             };
             let place = self
                 .sender
-                .slot
+                .notice
                 .place(number, Some(&CLOCK), self.sender.lives);
             let expected = self.places[number as usize].load(Relaxed);
-            if let Place::At(place) = place {
+            if let Location::At(place) = place {
                 self.told.fetch_add(1, Relaxed);
                 if place != PLACES[usize::from(expected) - 1] {
                     self.wrong.fetch_add(1, Relaxed);
                 }
             }
-            // SAFETY: a slot of the sender's, room for the message.
+            // SAFETY: a notice of the sender's, room for the message.
             let read = unsafe {
                 let target = target.as_mut_ptr();
                 self.sender
-                    .slot
+                    .notice
                     .read(target, self.sender.start, BYTES, self.sender.lives, COPY)
             };
             let first = target[0];
@@ -156,7 +156,7 @@ impl Steps {
         self.left.store(left.wrapping_sub(1), Relaxed);
         if left == 0 {
             let number = self.next.load(Relaxed);
-            self.sender.slot.hide();
+            self.sender.notice.hide();
             self.sender.lay(PLACES[1]);
             self.sender.show(number, Some(self.life));
             self.sender.answer();
@@ -165,9 +165,9 @@ impl Steps {
         let number = self.number.load(Relaxed);
         if number != 0 {
             match self.sender.place(number) {
-                Place::At(place) if place == PLACES[1] => self.told.fetch_add(1, Relaxed),
-                Place::At(_) => self.wrong.fetch_add(1, Relaxed),
-                Place::Unknown | Place::Late => 0,
+                Location::At(place) if place == PLACES[1] => self.told.fetch_add(1, Relaxed),
+                Location::At(_) => self.wrong.fetch_add(1, Relaxed),
+                Location::Unknown | Location::Late => 0,
             };
         }
     }
@@ -175,7 +175,7 @@ impl Steps {
     /// One answer, interrupted after `left` instructions; false: it had fewer.
     fn answer(&self, left: u64) -> bool {
         let number = self.next.fetch_add(2, Relaxed);
-        self.sender.slot.hide();
+        self.sender.notice.hide();
         self.sender.lay(PLACES[0]);
         self.sender.show(number, Some(self.life));
         self.number.store(0, Relaxed);

@@ -1,14 +1,14 @@
-//! Which message has which slot: there are few, so those of messages that are no longer sent go to others, and none while its message
+//! Which message has which notice: there are few, so those of messages that are no longer sent go to others, and none while its message
 //! is shown.
 
-mod slots;
+mod notices;
 
 use copytune_protocol::arena::Arena;
-use copytune_protocol::notice::Slot;
-use copytune_protocol::notices::{Answers, MOST, Slots};
+use copytune_protocol::notice::Notice;
+use copytune_protocol::notices::{Answers, MAX_NOTICES, Notices};
 use copytune_protocol::{PAGE, arena};
-use slots::copies::COPY;
-use slots::{BOTH, map};
+use notices::copies::COPY;
+use notices::{BOTH, map};
 use std::sync::atomic::Ordering::SeqCst;
 
 /// The library's progress functions do not come by.
@@ -19,34 +19,34 @@ const ANSWERS: Answers = Answers {
 
 /// Bytes of a message, which begins 16 bytes after a page's start.
 const BYTES: usize = 3 * PAGE;
-/// More sends than a slot lies idle.
+/// More sends than a notice lies idle.
 const LONG: u32 = 2000;
 
-/// The owner of as many messages as there are slots, and of some more.
+/// The owner of as many messages as there are notices, and of some more.
 struct Owner {
     arena: &'static Arena,
-    slots: Slots,
+    notices: Notices,
     start: usize,
     sends: u32,
 }
 
 impl Owner {
-    /// As many messages as there are slots have one. It counts its sends from `sends` on.
+    /// As many messages as there are notices have one. It counts its sends from `sends` on.
     fn new(sends: u32) -> Self {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: new memory.
-        let start = unsafe { map(0, 2 * MOST * 4 * PAGE, BOTH, flags, (-1, 0)) };
+        let start = unsafe { map(0, 2 * MAX_NOTICES * 4 * PAGE, BOTH, flags, (-1, 0)) };
         let mut owner = Self {
             arena: Box::leak(Box::new(arena::new().expect("an arena").0)),
-            slots: Slots::new(),
+            notices: Notices::new(),
             start,
             sends,
         };
-        for number in 0..MOST {
+        for number in 0..MAX_NOTICES {
             assert!(owner.add(number));
-            assert_eq!(owner.arena.words().slots.load(SeqCst), number as u64 + 1);
+            assert_eq!(owner.arena.words().notices.load(SeqCst), number as u64 + 1);
         }
-        assert!((0..MOST).all(|number| owner.has(number)));
+        assert!((0..MAX_NOTICES).all(|number| owner.has(number)));
         owner
     }
 
@@ -56,32 +56,32 @@ impl Owner {
 
     fn add(&mut self, number: usize) -> bool {
         let start = self.message(number);
-        self.slots
+        self.notices
             .add(self.arena, start, BYTES, self.sends, &ANSWERS)
     }
 
-    /// Whether some slot is that message's.
+    /// Whether some notice is that message's.
     fn has(&self, number: usize) -> bool {
         let start = self.message(number);
-        (0..MOST).any(|slot| self.arena.slot(slot).unwrap().is_of(start, BYTES))
+        (0..MAX_NOTICES).any(|notice| self.arena.notice(notice).unwrap().is_of(start, BYTES))
     }
 
     /// The next send is that message's.
-    fn show(&mut self, number: usize) -> Option<&'static Slot> {
+    fn show(&mut self, number: usize) -> Option<&'static Notice> {
         self.sends = self.sends.wrapping_add(1);
         let start = self.message(number);
         // SAFETY: mapped memory.
         unsafe {
-            self.slots
+            self.notices
                 .show(self.arena, start, BYTES, self.sends, (0, COPY, &ANSWERS))
         }
     }
 
     fn send(&mut self, number: usize) -> bool {
-        self.show(number).map(Slot::hide).is_some()
+        self.show(number).map(Notice::hide).is_some()
     }
 
-    /// Sends of messages that have no slots.
+    /// Sends of messages that have no notices.
     fn send_others(&mut self) {
         self.sends = self.sends.wrapping_add(LONG);
     }
@@ -90,15 +90,15 @@ impl Owner {
 #[test]
 fn what_is_sent_keeps_its_slot() {
     let mut owner = Owner::new(0);
-    assert!(!owner.add(MOST));
+    assert!(!owner.add(MAX_NOTICES));
     for round in 0..50 {
-        for number in 0..MOST {
+        for number in 0..MAX_NOTICES {
             assert!(owner.send(number));
         }
-        assert!(!owner.add(MOST + round));
+        assert!(!owner.add(MAX_NOTICES + round));
     }
     assert!(!owner.add(7), "it has one");
-    assert!((0..MOST).all(|number| owner.has(number)));
+    assert!((0..MAX_NOTICES).all(|number| owner.has(number)));
 }
 
 /// The count of sends may begin again from 0.
@@ -106,7 +106,7 @@ fn what_is_sent_keeps_its_slot() {
 fn what_is_idle_gives_its_slot_up() {
     for sends in [0, u32::MAX - LONG / 2] {
         let mut owner = Owner::new(sends);
-        let order = (0..MOST).map(|place| place * 100 % MOST);
+        let order = (0..MAX_NOTICES).map(|place| place * 100 % MAX_NOTICES);
         for number in order.clone() {
             owner.send(number);
         }
@@ -114,9 +114,9 @@ fn what_is_idle_gives_its_slot_up() {
         assert!(owner.send(11), "in use again");
         for (place, number) in order.filter(|number| *number != 11).enumerate() {
             assert!(owner.has(number));
-            assert!(owner.add(MOST + place));
-            assert!(owner.has(MOST + place) && !owner.has(number));
-            assert!(!owner.send(number) && owner.send(MOST + place));
+            assert!(owner.add(MAX_NOTICES + place));
+            assert!(owner.has(MAX_NOTICES + place) && !owner.has(number));
+            assert!(!owner.send(number) && owner.send(MAX_NOTICES + place));
         }
         assert!(owner.has(11));
         assert!(!owner.add(0), "all are in use");
@@ -126,15 +126,15 @@ fn what_is_idle_gives_its_slot_up() {
 #[test]
 fn what_is_shown_keeps_its_slot() {
     let mut owner = Owner::new(0);
-    let shown = [0, 100, MOST - 1].map(|number| (number, owner.show(number).unwrap()));
+    let shown = [0, 100, MAX_NOTICES - 1].map(|number| (number, owner.show(number).unwrap()));
     owner.send_others();
-    for number in 0..MOST - shown.len() {
-        assert!(owner.add(MOST + number));
+    for number in 0..MAX_NOTICES - shown.len() {
+        assert!(owner.add(MAX_NOTICES + number));
     }
     owner.send_others();
-    for (number, slot) in shown {
-        assert!(slot.is_shown() && slot.is_of(owner.message(number), BYTES));
-        slot.hide();
+    for (number, notice) in shown {
+        assert!(notice.is_shown() && notice.is_of(owner.message(number), BYTES));
+        notice.hide();
     }
 }
 
@@ -142,12 +142,12 @@ fn what_is_shown_keeps_its_slot() {
 fn what_is_gone_makes_room() {
     let mut owner = Owner::new(0);
     let first = owner.message(0);
-    owner.slots.retain(owner.arena, |start, _| start != first);
+    owner.notices.retain(owner.arena, |start, _| start != first);
     assert!(!owner.has(0) && !owner.send(0));
-    assert!(owner.add(MOST) && !owner.add(MOST + 1));
-    assert!(owner.slots.are_used());
-    owner.slots.retain(owner.arena, |_, _| false);
-    assert!(!owner.slots.are_used() && !owner.has(MOST));
+    assert!(owner.add(MAX_NOTICES) && !owner.add(MAX_NOTICES + 1));
+    assert!(owner.notices.are_used());
+    owner.notices.retain(owner.arena, |_, _| false);
+    assert!(!owner.notices.are_used() && !owner.has(MAX_NOTICES));
 }
 
 /// A thread that sends while others do may count less than they.
@@ -155,27 +155,27 @@ fn what_is_gone_makes_room() {
 fn who_counts_backwards_takes_nothing_away() {
     let mut owner = Owner::new(LONG);
     owner.sends = 1;
-    assert!(!owner.add(MOST));
+    assert!(!owner.add(MAX_NOTICES));
 }
 
-/// A reader that knows where a message's slot was finds nothing of another message there.
+/// A reader that knows where a message's notice was finds nothing of another message there.
 #[test]
 fn nothing_is_taken_for_another_message() {
     let mut owner = Owner::new(0);
     owner.send_others();
     let before = owner.message(0);
-    let slot = (0..MOST)
-        .map(|number| owner.arena.slot(number).unwrap())
-        .find(|slot| slot.is_of(before, BYTES))
+    let notice = (0..MAX_NOTICES)
+        .map(|number| owner.arena.notice(number).unwrap())
+        .find(|notice| notice.is_of(before, BYTES))
         .unwrap();
-    for number in (1..MOST).chain([MOST]) {
+    for number in (1..MAX_NOTICES).chain([MAX_NOTICES]) {
         assert!(owner.send(number) || owner.add(number));
     }
-    let shown = owner.show(MOST).unwrap();
-    assert!(std::ptr::eq(shown, slot));
+    let shown = owner.show(MAX_NOTICES).unwrap();
+    assert!(std::ptr::eq(shown, notice));
     let mut target = vec![0x5a; BYTES];
-    // SAFETY: a slot of its own, room for the message.
-    let mut read = |start| unsafe { slot.read(target.as_mut_ptr(), start, BYTES, &[], COPY) };
-    assert!(!read(before) && read(owner.message(MOST)));
+    // SAFETY: a notice of its own, room for the message.
+    let mut read = |start| unsafe { notice.read(target.as_mut_ptr(), start, BYTES, &[], COPY) };
+    assert!(!read(before) && read(owner.message(MAX_NOTICES)));
     assert_eq!(target[0], 0);
 }

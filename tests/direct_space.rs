@@ -1,7 +1,7 @@
 //! Where promoted pages lie in the arena.
 
 use copytune_protocol::allocator::Space;
-use copytune_protocol::arena::FIRST;
+use copytune_protocol::arena::FIRST_PROMOTED;
 use proptest::prelude::*;
 
 const PAGE: u64 = 4096;
@@ -42,7 +42,7 @@ fn a_long_buffer_lies_in_one_piece() {
     let behind = space.take(capacity, HEAP + bytes as usize, PAGE).unwrap();
     assert_eq!(behind, all + bytes);
     assert_eq!(
-        all.wrapping_sub(HEAP as u64) % FIRST,
+        all.wrapping_sub(HEAP as u64) % FIRST_PROMOTED,
         0,
         "huge pages can be had"
     );
@@ -54,7 +54,7 @@ fn scattered_buffers_have_room_in_a_small_arena() {
     let capacity = 64 << 20;
     let taken = (0..).map_while(|number: usize| space.take(capacity, number << 30, PAGE));
     // All but what is before the first page, and gaps that are less than it.
-    assert!(taken.count() as u64 > (capacity - 2 * FIRST) / PAGE);
+    assert!(taken.count() as u64 > (capacity - 2 * FIRST_PROMOTED) / PAGE);
 }
 
 proptest! {
@@ -71,9 +71,9 @@ proptest! {
                 let start = HEAP + (region << 33) + page * PAGE as usize;
                 let bytes = pages * PAGE;
                 if let Some(offset) = space.take(capacity, start, bytes) {
-                    prop_assert!(offset >= FIRST && offset + bytes <= capacity && offset % PAGE == 0);
+                    prop_assert!(offset >= FIRST_PROMOTED && offset + bytes <= capacity && offset % PAGE == 0);
                     prop_assert!(taken.iter().all(|&(o, b)| o + b <= offset || offset + bytes <= o));
-                    prop_assert!(bytes < FIRST || offset.wrapping_sub(start as u64) % FIRST == 0);
+                    prop_assert!(bytes < FIRST_PROMOTED || offset.wrapping_sub(start as u64) % FIRST_PROMOTED == 0);
                     taken.push((offset, bytes));
                 }
             } else {
@@ -84,7 +84,7 @@ proptest! {
         for (offset, bytes) in taken {
             space.give_back(offset, bytes);
         }
-        let all = space.take(capacity, 0, capacity - 2 * FIRST);
+        let all = space.take(capacity, 0, capacity - 2 * FIRST_PROMOTED);
         prop_assert!(all.is_some(), "everything is free again");
     }
 }

@@ -1,11 +1,11 @@
 //! What peers ask a sender for, and which of its sends meets that.
 
-#[path = "slots/mod.rs"]
+#[path = "notices/mod.rs"]
 mod beside;
 
 use beside::shared;
-use copytune_protocol::arena::{Wish, Words};
-use copytune_protocol::requests::{Message, Met, Wanted};
+use copytune_protocol::arena::{RequestKind, Words};
+use copytune_protocol::requests::{Message, Met, Requests};
 
 const START: usize = 0x10_0000;
 const BYTES: usize = 0x8000;
@@ -13,7 +13,7 @@ const BYTES: usize = 0x8000;
 /// A sender that is asked.
 struct Owner {
     words: &'static Words,
-    wanted: Wanted,
+    requests: Requests,
     seen: u64,
 }
 
@@ -21,15 +21,15 @@ impl Owner {
     fn new() -> Self {
         Self {
             words: shared(),
-            wanted: Wanted::new(),
+            requests: Requests::new(),
             seen: 0,
         }
     }
 
     /// A send of so many bytes; returns what it meets.
     fn send(&mut self, start: usize, bytes: usize, is_blocking: bool) -> Met {
-        (self.seen, _) = self.wanted.collect(self.words, self.seen);
-        self.wanted.met_by(Message {
+        (self.seen, _) = self.requests.collect(self.words, self.seen);
+        self.requests.met_by(Message {
             start,
             end: start + bytes,
             is_contiguous: true,
@@ -41,14 +41,14 @@ impl Owner {
 fn promotion(start: usize, bytes: usize) -> Met {
     Met {
         ranges: vec![(start, start + bytes)],
-        slot: false,
+        notice: false,
     }
 }
 
 fn a_slot() -> Met {
     Met {
         ranges: Vec::new(),
-        slot: true,
+        notice: true,
     }
 }
 
@@ -57,13 +57,13 @@ fn a_promotion_is_met_by_any_message_around_it() {
     for (start, bytes) in [(START, BYTES), (START - 16, 2 * BYTES)] {
         for is_blocking in [true, false] {
             let mut owner = Owner::new();
-            owner.words.ask(START, BYTES, Wish::Promotion);
+            owner.words.ask(START, BYTES, RequestKind::Promotion);
             assert_eq!(owner.send(START, BYTES - 1, is_blocking), Met::default());
             assert_eq!(owner.send(START + 1, BYTES, is_blocking), Met::default());
             let met = owner.send(start, bytes, is_blocking);
             assert_eq!(met, promotion(START, BYTES));
             assert_eq!(owner.send(start, bytes, is_blocking), Met::default());
-            assert!(owner.wanted.is_empty());
+            assert!(owner.requests.is_empty());
         }
     }
 }
@@ -71,43 +71,43 @@ fn a_promotion_is_met_by_any_message_around_it() {
 #[test]
 fn a_slot_is_met_by_that_very_message() {
     let mut owner = Owner::new();
-    owner.words.ask(START, BYTES, Wish::Slot);
+    owner.words.ask(START, BYTES, RequestKind::Notice);
     assert_eq!(owner.send(START, 2 * BYTES, true), Met::default());
     assert_eq!(owner.send(START, BYTES - 1, true), Met::default());
     assert_eq!(owner.send(START + 1, BYTES, false), Met::default());
     assert_eq!(owner.send(START, BYTES, true), a_slot());
-    assert!(owner.wanted.is_empty());
+    assert!(owner.requests.is_empty());
 }
 
-/// What is read as a part of a message that no slot can show needs none.
+/// What is read as a part of a message that no notice can show needs none.
 #[test]
 fn a_slot_is_given_up_where_there_can_be_none() {
     for bytes in [BYTES, 4 * BYTES] {
         let mut owner = Owner::new();
-        owner.words.ask(START, BYTES, Wish::Slot);
-        owner.words.ask(START, BYTES, Wish::Promotion);
+        owner.words.ask(START, BYTES, RequestKind::Notice);
+        owner.words.ask(START, BYTES, RequestKind::Promotion);
         assert_eq!(owner.send(START, bytes, false), promotion(START, BYTES));
-        assert!(owner.wanted.is_empty());
+        assert!(owner.requests.is_empty());
     }
 }
 
 #[test]
 fn nothing_waits_for_ever() {
-    for (wish, sends) in [(Wish::Promotion, 4096), (Wish::Slot, 1024)] {
+    for (kind, sends) in [(RequestKind::Promotion, 4096), (RequestKind::Notice, 1024)] {
         let mut owner = Owner::new();
-        owner.words.ask(START, BYTES, wish);
+        owner.words.ask(START, BYTES, kind);
         for _ in 0..2 {
             for _ in 1..sends {
                 assert_eq!(owner.send(0, BYTES, true), Met::default());
-                assert!(!owner.wanted.is_empty());
+                assert!(!owner.requests.is_empty());
             }
             // Asked again, it has as many chances again.
-            owner.words.ask(START, BYTES, wish);
+            owner.words.ask(START, BYTES, kind);
         }
         for _ in 0..sends {
             assert_eq!(owner.send(0, BYTES, true), Met::default());
         }
-        assert!(owner.wanted.is_empty());
+        assert!(owner.requests.is_empty());
     }
 }
 
@@ -116,14 +116,16 @@ fn nothing_waits_for_ever() {
 fn the_latest_requests_are_kept() {
     let mut owner = Owner::new();
     for number in 0..200 {
-        owner.words.ask(START + number * BYTES, BYTES, Wish::Slot);
+        owner
+            .words
+            .ask(START + number * BYTES, BYTES, RequestKind::Notice);
     }
-    let (seen, are_lost) = owner.wanted.collect(owner.words, 0);
+    let (seen, are_lost) = owner.requests.collect(owner.words, 0);
     owner.seen = seen;
     assert!(are_lost);
     for number in 0..200 {
         let met = owner.send(START + number * BYTES, BYTES, true);
-        assert_eq!(met.slot, number >= 200 - 128, "{number}");
+        assert_eq!(met.notice, number >= 200 - 128, "{number}");
     }
-    assert_eq!(owner.wanted.collect(owner.words, seen), (seen, false));
+    assert_eq!(owner.requests.collect(owner.words, seen), (seen, false));
 }

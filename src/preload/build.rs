@@ -1,8 +1,8 @@
 //! Generates one exported symbol per spelling of each call in the table (src/mpi/calls.rs).
 //!
-//! rustc hides what assembly files define, so each symbol is a naked function. While the thread rests it leads on to the
-//! next implementation, unless it sends and sends are to be seen; else it hands its slot's address and the offset of the thread's words to the wrapper for what
-//! its arguments leave on the stack.
+//! rustc hides what assembly files define, so each symbol is a naked function. In a dormant thread it jumps to the
+//! next implementation, except for sends that must be seen. Otherwise it passes its entry point and the offset of the
+//! thread's words to the wrapper for the number of words that its arguments take on the stack.
 
 #[path = "../mpi/calls.rs"]
 #[allow(dead_code)]
@@ -17,7 +17,7 @@ fn main() {
     println!("cargo::rerun-if-changed=../mpi/calls.rs");
     println!("cargo::rerun-if-changed=build.rs");
     let mut code = String::new();
-    let mut slots = String::new();
+    let mut entries = String::new();
     let mut stacked_words = String::new();
     let mut names = String::new();
     let mut recent = String::new();
@@ -31,8 +31,8 @@ fn main() {
             let place = names.len();
             write!(names, "{name}\0").unwrap();
             writeln!(
-                slots,
-                "Slot::new({count}, {place}, {id}, Binding::{binding:?}),"
+                entries,
+                "EntryPoint::new({count}, {place}, {id}, Binding::{binding:?}),"
             )
             .unwrap();
             write!(stacked_words, "{stacked}, ").unwrap();
@@ -40,16 +40,16 @@ fn main() {
                 true => (LOOK, WAKE, OPERANDS),
                 false => ("", "", ""),
             };
-            // One call less to rest; the wrapper makes good for it where none was left, which the carry tells.
+            // Decrement the dormancy counter; on underflow the wrapper restores it, as the carry tells.
             writeln!(
                 code,
                 "#[unsafe(naked)] #[unsafe(no_mangle)] unsafe extern \"C\" fn {name}() {{\
-                 naked_asm!(\"lea r11, [rip + {{slots}} + {count} * {{size}}]\", \
+                 naked_asm!(\"lea r11, [rip + {{entries}} + {count} * {{size}}]\", \
                  \"mov r10, qword ptr [rip + copytune_tls@GOTTPOFF]\", \
-                 \"sub qword ptr fs:[r10 + {{rest}}], 1\", \"jb {{wrapper}}\", {look} \
-                 \"jmp qword ptr [rip + {{resting}} + {count} * 8]\", {wake} \
-                 slots = sym SLOTS, size = const size_of::<Slot>(), rest = const words::REST, \
-                 resting = sym RESTING, wrapper = sym wrap_{stacked}, {operands}) }}"
+                 \"sub qword ptr fs:[r10 + {{dormant}}], 1\", \"jb {{wrapper}}\", {look} \
+                 \"jmp qword ptr [rip + {{dormant_next}} + {count} * 8]\", {wake} \
+                 entries = sym ENTRY_POINTS, size = const size_of::<EntryPoint>(), dormant = const words::DORMANT, \
+                 dormant_next = sym DORMANT_NEXT, wrapper = sym wrap_{stacked}, {operands}) }}"
             )
             .unwrap();
             if is_recent(call, binding) {
@@ -61,9 +61,9 @@ fn main() {
     }
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let text = format!(
-        "pub static SLOTS: [Slot; {count}] = [\n{slots}];\n\
-         pub static RESTING: [AtomicPtr<u8>; {count}] = [const {{ AtomicPtr::new(core::ptr::null_mut()) }}; {count}];\n\
-         /// Words on the stack of each slot's call.\n\
+        "pub static ENTRY_POINTS: [EntryPoint; {count}] = [\n{entries}];\n\
+         pub static DORMANT_NEXT: [AtomicPtr<u8>; {count}] = [const {{ AtomicPtr::new(core::ptr::null_mut()) }}; {count}];\n\
+         /// Words on the stack of each entry point's call.\n\
          pub(super) static STACKED: [u8; {count}] = [{stacked_words}];\n\
          /// All names, each ended by a zero.\n\
          pub(super) static NAMES: &str = \"{}\";\n\
@@ -80,15 +80,15 @@ fn main() {
     );
 }
 
-/// At rest: are sends to be seen (src/direct/promotion.rs)? rax is no argument's.
-const LOOK: &str = r#""mov rax, qword ptr [rip + {asked}]", "mov rax, qword ptr [rax]",
-    "cmp rax, qword ptr [rip + {heard}]", "jne 2f","#;
-/// They are. The carry would tell the wrapper that no rest is left.
+/// Dormant: must sends be seen (src/direct/shared/attention.rs)? No argument is passed in rax.
+const LOOK: &str = r#""mov rax, qword ptr [rip + {requested}]", "mov rax, qword ptr [rax]",
+    "cmp rax, qword ptr [rip + {acknowledged}]", "jne 2f","#;
+/// They must. A set carry would tell the wrapper that the counter has underflowed.
 const WAKE: &str = r#""2:", "clc", "jmp {wrapper}","#;
-/// What they name.
-const OPERANDS: &str = "asked = sym direct::ASKED, heard = sym direct::HEARD";
+/// The symbols that both refer to.
+const OPERANDS: &str = "requested = sym direct::REQUESTED, acknowledged = sym direct::ACKNOWLEDGED";
 
-/// Whether peers may come to read what it sends, in a call that must be seen for that.
+/// Whether peers may read what this call sends, so that it must be seen.
 fn sends(call: &calls::Call) -> bool {
     use calls::{Completion, Role};
     match call.role {

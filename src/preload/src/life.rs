@@ -4,7 +4,7 @@
 //! read, no file opened, no line written.
 
 use crate::direct;
-use crate::mpi::entry_points::{self, Slot, Wrapper};
+use crate::mpi::entry_points::{self, EntryPoint, Wrapper};
 use crate::mpi::library::Library;
 use crate::mpi::{ucx, visibility};
 use crate::sys::cancellation::held_back;
@@ -21,10 +21,10 @@ use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 
 /// After MPI_Init, MPI_Init_thread or MPI_Session_init.
-pub fn initialised(slot: &Slot, wrapper: Wrapper) {
+pub fn initialised(entry: &EntryPoint, wrapper: Wrapper) {
     phase::mpi_opened();
-    let session_only = slot.call().name == "MPI_Session_init";
-    if !phase::is_dormant() || (!session_only && !world_exists()) {
+    let session_only = entry.call().name == "MPI_Session_init";
+    if !phase::is_not_started() || (!session_only && !world_exists()) {
         // Or it failed, and returned.
         return;
     }

@@ -1,13 +1,13 @@
 //! Which parts of the arena are free for promoted pages.
 
-use crate::arena::FIRST;
+use crate::arena::FIRST_PROMOTED;
 
 /// Addresses of the process are taken together by so many bytes: each such part of the address space gets as much of the
 /// arena, which costs nothing before there are pages in it. What lies side by side there then does so here, and the kernel
 /// makes one mapping of it: a message over pages that were promoted at different times lies in one piece all the same.
-const WINDOW: u64 = 32 << 20;
+const WINDOW_BYTES: u64 = 32 << 20;
 
-/// The arena from `FIRST` on.
+/// The arena from `FIRST_PROMOTED` on.
 pub struct Space {
     /// Given back, or never taken: (offset, bytes).
     free: Vec<(u64, u64)>,
@@ -22,7 +22,7 @@ impl Space {
     pub const fn new() -> Self {
         Self {
             free: Vec::new(),
-            next: FIRST,
+            next: FIRST_PROMOTED,
             windows: Vec::new(),
         }
     }
@@ -35,21 +35,21 @@ impl Space {
     }
 
     fn take_beside(&mut self, capacity: u64, start: u64, bytes: u64) -> Option<u64> {
-        let first = start / WINDOW;
+        let first = start / WINDOW_BYTES;
         let known = self.windows.iter().find(|(window, _)| *window == first);
         let offset = match known {
             Some((_, offset)) => *offset,
-            None => self.open(capacity, first, (start + bytes).div_ceil(WINDOW))?,
+            None => self.open(capacity, first, (start + bytes).div_ceil(WINDOW_BYTES))?,
         };
-        let wanted = offset + start % WINDOW;
+        let wanted = offset + start % WINDOW_BYTES;
         self.claim(wanted, bytes).then_some(wanted)
     }
 
     /// Gives the windows from `first` to before `end` a place, one after the other.
     fn open(&mut self, capacity: u64, first: u64, end: u64) -> Option<u64> {
         // So that huge pages can lie at congruent addresses.
-        let offset = self.next.next_multiple_of(FIRST);
-        let bytes = (end - first) * WINDOW;
+        let offset = self.next.next_multiple_of(FIRST_PROMOTED);
+        let bytes = (end - first) * WINDOW_BYTES;
         // Scattered buffers must not use up the arena by what lies between them.
         if offset + bytes > capacity / 2 {
             return None;
@@ -58,7 +58,8 @@ impl Space {
         self.next = offset + bytes;
         for (number, window) in (first..end).enumerate() {
             if self.windows.iter().all(|(known, _)| *known != window) {
-                self.windows.push((window, offset + number as u64 * WINDOW));
+                self.windows
+                    .push((window, offset + number as u64 * WINDOW_BYTES));
             }
         }
         Some(offset)
@@ -83,10 +84,10 @@ impl Space {
 
     fn take_anywhere(&mut self, capacity: u64, start: usize, bytes: u64) -> Option<u64> {
         let congruent = |offset: u64| {
-            if bytes < FIRST {
+            if bytes < FIRST_PROMOTED {
                 offset
             } else {
-                offset + (start as u64).wrapping_sub(offset) % FIRST
+                offset + (start as u64).wrapping_sub(offset) % FIRST_PROMOTED
             }
         };
         for place in 0..self.free.len() {

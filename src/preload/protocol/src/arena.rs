@@ -1,13 +1,13 @@
-//! The arena: one memfd per process. Its first page holds words for peers, then come slots (see `notices`), from 2 MiB on promoted pages.
+//! The arena: one memfd per process. Its first page holds words for peers, then come notices (see `notices`), from 2 MiB on promoted pages.
 //!
 //! It cannot shrink, so no peer that has it mapped can be hurt; it disappears with the last process that has it
 //! mapped; and those alone can get it whom the kernel lets copy from the process (see `handover`). The process itself has no
 //! descriptor of it either, and does by mappings whatever there is to be done with it.
 
 use crate::Kernel;
-use crate::liveness::{LIVES, Life};
+use crate::liveness::{Life, MAX_LIVES};
 use crate::mappings::File;
-use crate::notice::Slot;
+use crate::notice::Notice;
 use crate::offer::Offer;
 use crate::window::{self, Key, Window};
 use crate::{PAGE, handover, limits, notices};
@@ -20,18 +20,18 @@ use std::sync::OnceLock;
 /// What the first page begins with: the project's name and the version of this layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x06");
 /// Where promoted pages begin: 2 MiB, so that huge pages can lie at congruent addresses.
-pub const FIRST: u64 = 2 << 20;
+pub const FIRST_PROMOTED: u64 = 2 << 20;
 /// Requests that are kept until the owner looks.
-const REQUESTS: usize = 128;
+const MAX_REQUESTS: usize = 128;
 /// Nanoseconds of a promotion before there was one (docs/direct-copy.md).
-const AROUND: u64 = 100_000;
+const USUAL_OVERHEAD: u64 = 100_000;
 /// Nanoseconds in which a mebibyte was moved before there was one (docs/direct-copy.md).
-const MEBIBYTE: u64 = 500_000;
+const USUAL_MEBIBYTE: u64 = 500_000;
 /// Most bytes of an arena: address space in every peer.
-const MOST: u64 = 64 << 30;
+const MAX_ARENA_BYTES: u64 = 64 << 30;
 /// Where there is less address space to be had, it is left alone.
-const LEAST_SPACE: u64 = 64 << 20;
-const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
+const MIN_SPACE: u64 = 64 << 20;
+const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 /// The first page.
 #[repr(C)]
@@ -39,11 +39,11 @@ pub struct Words {
     magic: AtomicU64,
     /// A random number that the owner also has in its own memory (see `handover`).
     pub cookie: AtomicU64,
-    /// Promotions, and messages that got a slot later, so far: while it stands still, a range that was not promoted still is not,
-    /// and one that had no slot has none.
+    /// Promotions, and messages that got a notice later, so far: while it stands still, a range that was not promoted still is not,
+    /// and one that had no notice has none.
     pub generation: AtomicU64,
-    /// Slots that peers may look at.
-    pub slots: AtomicU64,
+    /// Notices that peers may look at.
+    pub notices: AtomicU64,
     /// Requests so far.
     pub asked: AtomicU64,
     /// What the latest promotion took: nanoseconds, but for the moving of pages; and those of a mebibyte's.
@@ -54,32 +54,32 @@ pub struct Words {
     pub forked: AtomicU64,
     /// Not 0: the owner may take part in copies that are offered to it.
     pub helps: AtomicU64,
-    requests: [Request; REQUESTS],
+    requests: [Request; MAX_REQUESTS],
     /// What a receiver offers the owner to take part in.
     pub offer: Offer,
     /// Of the threads that show something.
-    pub lives: [Life; LIVES],
+    pub lives: [Life; MAX_LIVES],
 }
 
 const _: () = assert!(size_of::<Words>() <= PAGE);
 
-/// A range that a peer has read again and again; bytes 0: none, or not complete. Their highest bit: see [`Wish::Slot`].
+/// A range that a peer has read again and again; bytes 0: none, or not complete. Their highest bit: see [`RequestKind::Notice`].
 #[repr(C)]
 struct Request {
     start: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// Of a request's bytes, the bit that says which wish it is.
-const SLOT: u64 = 1 << 63;
+/// Of a request's bytes, the bit that says which kind it is.
+const NOTICE_BIT: u64 = 1 << 63;
 
 /// What a peer wants for a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum RequestKind {
     /// Its promotion.
     Promotion,
-    /// A slot. It is promoted, but as a part of another message.
-    Slot,
+    /// A notice. It is promoted, but as a part of another message.
+    Notice,
 }
 
 impl Words {
@@ -101,32 +101,38 @@ impl Words {
     }
 
     /// Asks the owner for something when it sends the range next. May be lost, and is repeated then.
-    pub fn ask(&self, start: usize, bytes: usize, wish: Wish) {
+    pub fn ask(&self, start: usize, bytes: usize, kind: RequestKind) {
         let number = self.asked.load(Ordering::Relaxed);
-        if let Some(request) = self.requests.get(number as usize % REQUESTS) {
+        if let Some(request) = self.requests.get(number as usize % MAX_REQUESTS) {
             request.bytes.store(0, Ordering::Relaxed);
             request.start.store(start as u64, Ordering::Release);
-            let slot = if wish == Wish::Slot { SLOT } else { 0 };
-            request.bytes.store(bytes as u64 | slot, Ordering::Release);
+            let notice = if kind == RequestKind::Notice {
+                NOTICE_BIT
+            } else {
+                0
+            };
+            request
+                .bytes
+                .store(bytes as u64 | notice, Ordering::Release);
         }
         self.asked.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Takes request `number`.
-    pub fn take(&self, number: u64) -> Option<(usize, usize, Wish)> {
-        let request = self.requests.get(number as usize % REQUESTS)?;
+    pub fn take(&self, number: u64) -> Option<(usize, usize, RequestKind)> {
+        let request = self.requests.get(number as usize % MAX_REQUESTS)?;
         let bytes = request.bytes.swap(0, Ordering::AcqRel);
         let start = request.start.load(Ordering::Acquire);
-        let wish = match bytes & SLOT {
-            0 => Wish::Promotion,
-            _ => Wish::Slot,
+        let kind = match bytes & NOTICE_BIT {
+            0 => RequestKind::Promotion,
+            _ => RequestKind::Notice,
         };
-        (bytes != 0).then_some((start as usize, (bytes & !SLOT) as usize, wish))
+        (bytes != 0).then_some((start as usize, (bytes & !NOTICE_BIT) as usize, kind))
     }
 
     /// The number of the oldest request that can still be there.
     pub fn oldest(asked: u64, seen: u64) -> u64 {
-        seen.max(asked.saturating_sub(REQUESTS as u64))
+        seen.max(asked.saturating_sub(MAX_REQUESTS as u64))
     }
 }
 
@@ -183,7 +189,7 @@ pub fn create() -> Result<(), &'static str> {
     let (arena, opened) = new()?;
     let cookie = arena.words().cookie.load(Ordering::Relaxed);
     OWN.set(arena).map_err(|_| "there is one already")?;
-    handover::offer(&opened, cookie).ok_or("no socket is to be had")
+    handover::publish(&opened, cookie).ok_or("no socket is to be had")
 }
 
 /// Makes an arena that nobody knows of, and its open file.
@@ -197,7 +203,7 @@ pub fn new() -> Result<(Arena, OwnedFd), &'static str> {
     let words = unsafe {
         let sized = libc::ftruncate(descriptor, capacity as i64) == 0
             && libc::fcntl(descriptor, libc::F_ADD_SEALS, seals) == 0;
-        sized.then(|| map(FIRST as usize, BOTH, descriptor))
+        sized.then(|| map(FIRST_PROMOTED as usize, READ_WRITE, descriptor))
     };
     let words = words.flatten().ok_or(NO_MEMORY)?;
     let (file, _) = identify(descriptor).ok_or(NO_MEMORY)?;
@@ -213,8 +219,8 @@ pub fn new() -> Result<(Arena, OwnedFd), &'static str> {
     for life in &page.lives {
         life.prepare();
     }
-    page.around.store(AROUND, Ordering::Relaxed);
-    page.mebibyte.store(MEBIBYTE, Ordering::Relaxed);
+    page.around.store(USUAL_OVERHEAD, Ordering::Relaxed);
+    page.mebibyte.store(USUAL_MEBIBYTE, Ordering::Relaxed);
     page.magic.store(MAGIC, Ordering::Release);
     let arena = Arena {
         key,
@@ -257,12 +263,12 @@ fn capacity() -> Result<u64, &'static str> {
         )
     };
     let memory = u64::try_from(pages).map_err(|_| TOO_LOW)? * PAGE as u64;
-    let capacity = memory.min(MOST).min(limit.rlim_cur) & !(FIRST - 1);
-    if failed != 0 || capacity <= 2 * FIRST {
+    let capacity = memory.min(MAX_ARENA_BYTES).min(limit.rlim_cur) & !(FIRST_PROMOTED - 1);
+    if failed != 0 || capacity <= 2 * FIRST_PROMOTED {
         return Err(TOO_LOW);
     }
-    match limits::space() & !(FIRST - 1) {
-        ..LEAST_SPACE => Err("the limit on address space is too low"),
+    match limits::space() & !(FIRST_PROMOTED - 1) {
+        ..MIN_SPACE => Err("the limit on address space is too low"),
         space => Ok(capacity.min(space)),
     }
 }
@@ -288,19 +294,21 @@ impl Arena {
         unsafe { &*self.words.load(Ordering::Relaxed) }
     }
 
-    /// Slot `number`.
+    /// Notice `number`.
     #[inline]
-    pub fn slot(&self, number: usize) -> Option<&'static Slot> {
+    pub fn notice(&self, number: usize) -> Option<&'static Notice> {
         let words: *const u8 = self.words.load(Ordering::Relaxed).cast();
         // SAFETY: as for `words`: everything before the promoted pages stays mapped; aligned to cache lines.
-        (number < notices::MOST).then(|| unsafe { &*words.add(notices::offset(number)).cast() })
+        (number < notices::MAX_NOTICES)
+            .then(|| unsafe { &*words.add(notices::offset(number)).cast() })
     }
 
     /// New memory that shows that part of the arena, all of whose pages are there, to be read and written.
     pub fn open(&self, offset: u64, bytes: usize) -> Option<Window> {
         let window = self.key.window(offset, bytes)?;
         // SAFETY: mapped, and nobody else's.
-        (window.allow(BOTH) && unsafe { window::populate(window.start, bytes) }).then_some(window)
+        (window.allow(READ_WRITE) && unsafe { window::populate(window.start, bytes) })
+            .then_some(window)
     }
 
     /// Makes the pages of a part before the promoted ones, so that no peer can fault there.
@@ -309,14 +317,15 @@ impl Arena {
         let end = (offset + bytes).next_multiple_of(PAGE);
         let words: *mut u8 = self.words.load(Ordering::Relaxed).cast();
         // SAFETY: everything before the promoted pages stays mapped.
-        end as u64 <= FIRST && unsafe { window::populate(words.wrapping_add(first), end - first) }
+        end as u64 <= FIRST_PROMOTED
+            && unsafe { window::populate(words.wrapping_add(first), end - first) }
     }
 
     /// Gives the pages of that part back, which nothing maps.
     pub fn punch(&self, offset: u64, bytes: usize) {
         // Where it cannot be mapped its pages stay, and are used again.
         if let Some(window) = self.key.window(offset, bytes)
-            && window.allow(BOTH)
+            && window.allow(READ_WRITE)
         {
             let _ = window.advise(libc::MADV_REMOVE);
         }
@@ -328,7 +337,7 @@ impl Arena {
         let words = self.words.load(Ordering::Relaxed).cast::<c_void>();
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: this library's own mapping, of which zeroes are as valid a content, in a process with one thread.
-        unsafe { libc::mmap(words, FIRST as usize, BOTH, flags, -1, 0) };
+        unsafe { libc::mmap(words, FIRST_PROMOTED as usize, READ_WRITE, flags, -1, 0) };
         self.key.forget();
     }
 }

@@ -35,7 +35,7 @@ struct Card {
     inode: AtomicU64,
 }
 
-const WORDS: usize = size_of::<Card>() / size_of::<u64>();
+const CARD_WORDS: usize = size_of::<Card>() / size_of::<u64>();
 
 /// Not all zero, so that it lies in a mapping of this library's file, at the same place of it in every process.
 static CARD: Card = Card {
@@ -51,7 +51,7 @@ pub fn cookie() -> (u64, u64) {
 }
 
 /// Puts the arena where peers can get it, together with its cookie.
-pub fn offer(arena: &OwnedFd, cookie: u64) -> Option<()> {
+pub fn publish(arena: &OwnedFd, cookie: u64) -> Option<()> {
     let mut ends = [-1; 2];
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
     // SAFETY: socketpair(2) into a live array; what it returns is nobody else's.
@@ -107,7 +107,7 @@ pub fn of(
 }
 
 /// Another process's card: at the same place of a file as this process's own, and known by its first word.
-fn find_card(process: pid_t, mappings: &Mappings, kernel: Kernel) -> Option<[u64; WORDS]> {
+fn find_card(process: pid_t, mappings: &Mappings, kernel: Kernel) -> Option<[u64; CARD_WORDS]> {
     let own = (&raw const CARD) as usize;
     let place = Mappings::of(0)?.from(own).ok()??.place(own);
     let mut found = None;
@@ -125,8 +125,8 @@ fn find_card(process: pid_t, mappings: &Mappings, kernel: Kernel) -> Option<[u64
     found.filter(|[_, cookie, ..]| *cookie != 0)
 }
 
-fn read_card(process: pid_t, address: u64, kernel: Kernel) -> Option<[u64; WORDS]> {
-    let mut words = [0u64; WORDS];
+fn read_card(process: pid_t, address: u64, kernel: Kernel) -> Option<[u64; CARD_WORDS]> {
+    let mut words = [0u64; CARD_WORDS];
     let piece = |start: *mut c_void| iovec {
         iov_base: start,
         iov_len: size_of::<Card>(),

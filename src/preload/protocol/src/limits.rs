@@ -9,13 +9,13 @@ use core::sync::atomic::Ordering::Relaxed;
 use std::fs;
 
 /// One part in so many: of the address space that a limited process has left, of its descriptors, and of its mappings.
-const SPACE: u64 = 8;
-const DESCRIPTORS: u64 = 8;
-const PARTS: u64 = 16;
+const SPACE_SHARE: u64 = 8;
+const DESCRIPTOR_SHARE: u64 = 8;
+const PART_SHARE: u64 = 16;
 /// A process that has so many of its mappings gets no more of them from this library: the same for all of them.
-const MAPPINGS: u64 = 2;
+const MAPPING_SHARE: u64 = 2;
 /// Programs that call select(2) have use for the numbers below (FD_SETSIZE).
-const FIRST_NUMBER: u64 = 1024;
+const FIRST_HIGH_DESCRIPTOR: u64 = 1024;
 /// vm.max_map_count, where that cannot be read.
 const USUAL_MAPPINGS: u64 = 65530;
 
@@ -45,7 +45,7 @@ pub fn space() -> u64 {
     let used = used.map_or(limit, |pages: u64| pages * PAGE as u64);
     let taken = SPACE_TAKEN.load(Relaxed);
     let all = limit.saturating_sub(used).saturating_add(taken);
-    (all / SPACE).saturating_sub(taken)
+    (all / SPACE_SHARE).saturating_sub(taken)
 }
 
 /// So many bytes of address space are taken for longer.
@@ -60,18 +60,18 @@ pub fn give_space_back(bytes: usize) {
 
 /// Room for a descriptor that stays open, until it is dropped.
 #[derive(Debug)]
-pub struct Place(());
+pub struct DescriptorPermit(());
 
-impl Place {
+impl DescriptorPermit {
     /// One more, if there may be.
     pub fn take() -> Option<Self> {
         let place = Self(());
         let taken = DESCRIPTORS_TAKEN.fetch_add(1, Relaxed);
-        (taken < limit(libc::RLIMIT_NOFILE)? / DESCRIPTORS).then_some(place)
+        (taken < limit(libc::RLIMIT_NOFILE)? / DESCRIPTOR_SHARE).then_some(place)
     }
 }
 
-impl Drop for Place {
+impl Drop for DescriptorPermit {
     fn drop(&mut self) {
         DESCRIPTORS_TAKEN.fetch_sub(1, Relaxed);
     }
@@ -80,7 +80,7 @@ impl Drop for Place {
 /// The same descriptor under a high number, if there is one.
 pub fn lift(descriptor: c_int) -> c_int {
     let most = limit(libc::RLIMIT_NOFILE).unwrap_or(0);
-    let first = (most / 2).min(FIRST_NUMBER) as c_int;
+    let first = (most / 2).min(FIRST_HIGH_DESCRIPTOR) as c_int;
     // SAFETY: fcntl(2) and close(2) of a descriptor that is the caller's.
     unsafe {
         match libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, first) {
@@ -95,7 +95,7 @@ pub fn lift(descriptor: c_int) -> c_int {
 
 /// Whether this process, which has `count` mappings, may have so many more.
 pub fn may_map(count: u64, more: u64) -> bool {
-    count.saturating_add(more) <= most_mappings() / MAPPINGS
+    count.saturating_add(more) <= most_mappings() / MAPPING_SHARE
 }
 
 fn most_mappings() -> u64 {
@@ -110,7 +110,7 @@ pub fn take_part() -> bool {
     /// They are counted so often: that takes 0.3 µs a mapping.
     const OFTEN: u64 = 64;
     let taken = PARTS_TAKEN.fetch_add(1, Relaxed);
-    if taken >= most_mappings() / PARTS {
+    if taken >= most_mappings() / PART_SHARE {
         return false;
     }
     let mut count = 0;

@@ -1,18 +1,18 @@
-//! Whether a thread that shows something still is: it holds a robust mutex for as long as it lives. When it ends, by
-//! whatever means (return, exec, a signal that kills the process), the kernel marks the mutex before it gives the thread's or the process's id
-//! to anybody else (get_robust_list(2); pthread_mutexattr_setrobust(3)). Its peers look at the mark alone: one load, in
-//! memory that never changes while the owner lives.
+//! Whether a thread that shows something still lives. It holds a robust mutex for as long as it does. When it ends,
+//! by whatever means (return, exec, a signal), the kernel marks the mutex before it reuses the thread's or process's
+//! id (get_robust_list(2); pthread_mutexattr_setrobust(3)). Peers look at the mark alone: one load, in memory that
+//! never changes while the owner lives.
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// So many threads of a process can show something.
-pub const LIVES: usize = 16;
+/// Threads of a process that can show something.
+pub const MAX_LIVES: usize = 16;
 /// FUTEX_TID_MASK and FUTEX_OWNER_DIED of linux/futex.h.
-const HOLDER: u32 = 0x3fff_ffff;
-const ENDED: u32 = 0x4000_0000;
+const HOLDER_BITS: u32 = 0x3fff_ffff;
+const OWNER_DIED: u32 = 0x4000_0000;
 
 /// One thread's.
 #[repr(C, align(64))]
@@ -51,13 +51,13 @@ impl Life {
             }
         };
         // SAFETY: gettid(2) takes nothing.
-        taken && self.word() & (HOLDER | ENDED) == unsafe { libc::gettid() } as u32
+        taken && self.word() & (HOLDER_BITS | OWNER_DIED) == unsafe { libc::gettid() } as u32
     }
 
     /// Whether the thread that holds it lives.
     fn is_held(&self) -> bool {
         let word = self.word();
-        word & HOLDER != 0 && word & ENDED == 0
+        word & HOLDER_BITS != 0 && word & OWNER_DIED == 0
     }
 
     /// The futex, which is what a mutex of the C library begins with (its layout is part of the ABI); `hold` makes sure.
@@ -78,7 +78,7 @@ pub fn holds(lives: &[Life], number: u64) -> bool {
 /// Which thread holds which life.
 pub struct Holders {
     /// By life: the address of its holder's words; 0: none.
-    threads: [usize; LIVES],
+    threads: [usize; MAX_LIVES],
     refused: bool,
 }
 
@@ -86,7 +86,7 @@ impl Holders {
     /// Nobody holds any.
     pub const fn new() -> Self {
         Self {
-            threads: [0; LIVES],
+            threads: [0; MAX_LIVES],
             refused: false,
         }
     }

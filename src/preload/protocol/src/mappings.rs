@@ -130,17 +130,20 @@ const PROTECTION: u64 = 0x1 | 0x2 | 0x4;
 /// PROCMAP_QUERY_VMA_SHARED.
 const SHARED: u64 = 0x8;
 
-const UNKNOWN: u8 = 0;
-const ASKS: u8 = 1;
-const READS: u8 = 2;
-static WAY: AtomicU8 = AtomicU8::new(UNKNOWN);
+const NOT_TRIED: u8 = 0;
+const BY_QUERY: u8 = 1;
+const BY_READING: u8 = 2;
+static WAY: AtomicU8 = AtomicU8::new(NOT_TRIED);
 /// What a system call fails with that a process may not make, and no process that is gone.
-const REFUSED: [c_int; 3] = [libc::EPERM, libc::EACCES, libc::ENOSYS];
+const REFUSALS: [c_int; 3] = [libc::EPERM, libc::EACCES, libc::ENOSYS];
 
 /// Test only: does as on a kernel before 6.11.
 #[allow(dead_code)] // The shipped library leaves it out.
 pub fn without_query(without: bool) {
-    WAY.store(if without { READS } else { UNKNOWN }, Ordering::Relaxed);
+    WAY.store(
+        if without { BY_READING } else { NOT_TRIED },
+        Ordering::Relaxed,
+    );
 }
 
 impl Mappings {
@@ -183,12 +186,12 @@ impl Mappings {
 
     /// Whether the kernel can be asked for one address at a time: about 0.3 µs, against 10 to 50 for reading all.
     pub fn are_quick(&self) -> bool {
-        if WAY.load(Ordering::Relaxed) == UNKNOWN {
+        if WAY.load(Ordering::Relaxed) == NOT_TRIED {
             let answer = self.ask(0);
-            let way = if answer.is_ok() { ASKS } else { READS };
+            let way = if answer.is_ok() { BY_QUERY } else { BY_READING };
             WAY.store(way, Ordering::Relaxed);
         }
-        WAY.load(Ordering::Relaxed) == ASKS
+        WAY.load(Ordering::Relaxed) == BY_QUERY
     }
 
     /// Whether the process still has the address space that this was opened for.
@@ -212,11 +215,11 @@ impl Mappings {
         if self.are_quick() {
             let answer = self.ask(address);
             // SAFETY: errno is the calling thread's own.
-            if answer.is_ok() || !REFUSED.contains(unsafe { &*libc::__errno_location() }) {
+            if answer.is_ok() || !REFUSALS.contains(unsafe { &*libc::__errno_location() }) {
                 return answer;
             }
             // The program may have had the question refused since the first one (seccomp(2)).
-            WAY.store(READS, Ordering::Relaxed);
+            WAY.store(BY_READING, Ordering::Relaxed);
         }
         self.read(address)
     }

@@ -1,10 +1,10 @@
-//! What a sender shows its receivers of a message while it is inside a blocking send of it, and no longer: meanwhile the
-//! program neither writes the buffer nor unmaps it (MPI 4.0, 3.4), so what the slot says stays true. For any other send the
-//! receiver asks the kernel.
+//! What a sender shows of a message while it is inside a blocking send of it. Meanwhile the program neither writes
+//! the buffer nor unmaps it (MPI 4.0, 3.4), so a notice stays true. For any other send the receiver asks the kernel.
 //!
-//! A slot shows the bytes before the first and after the last whole page, whose pages hold other data of the program, too, and cannot be
-//! shared; and where in the arena the whole pages lie, which the sender asks the kernel while it waits (see `helping`).
-//! It is written by its owner alone, under a number that is not 0 only while it is shown, and another one each time.
+//! A notice holds the bytes before the first and after the last whole page: those pages hold other data of the
+//! program, too, and cannot be shared. It also tells where in the arena the whole pages lie, which the sender asks
+//! the kernel while it waits. Only its owner writes it, under a number that is 0 while nothing is shown and different
+//! each time.
 
 use crate::liveness::{self, Life};
 use crate::mappings::{File, Mappings};
@@ -13,33 +13,33 @@ use core::ops::Range;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU64, fence};
 
-/// A slot in the arena, between its first page and the promoted ones.
+/// A notice in the arena, between its first page and the promoted ones.
 #[repr(C, align(64))]
-pub struct Slot {
-    /// 0: nothing is shown; else the number of what is.
+pub struct Notice {
+    /// The number of what is shown; 0: nothing is.
     shown: AtomicU64,
     /// The message: address in the owner, and bytes. 0 bytes: nobody's.
     start: AtomicU64,
     bytes: AtomicU64,
-    /// The number under which it is shown, if the owner is going to ask the kernel where the whole pages lie.
+    /// The same number, if the owner is going to locate the whole pages.
     asking: AtomicU64,
-    /// The number under which it was shown when the owner had asked; in the lowest bits the answer: the page of the arena
-    /// where the first whole page lies, and all others behind it; 0: not so. One word: a thread that answers late, when another one
-    /// has answered for a later number, must not leave its place with that number.
+    /// The number when the owner had located them, and in the lowest bits the page of the arena where they lie in one
+    /// piece; 0: they do not. One word, so that a thread that answers late cannot leave its answer beside a later
+    /// number.
     answer: AtomicU64,
     /// Which life (see `liveness`) shows it, or [`NO_LIFE`].
     life: AtomicU64,
 }
 
-/// Bits of an answer that tell the place: as many as an arena of 64 GiB has pages. A number that has no room beside them is
-/// never answered.
-const PLACE_BITS: u32 = 24;
+/// Bits of an answer for the page: an arena of 64 GiB needs as many. A number too large for the rest is never
+/// answered.
+const LOCATION_BITS: u32 = 24;
 /// Shown by a thread that has no life.
 const NO_LIFE: u64 = u64::MAX;
 /// Seconds that a reader waits for an answer; to ask takes 0.3 µs.
-const PATIENCE: f64 = 1e-6;
-/// Bytes from slot to slot: the slot itself, then less than a page at each end of the message.
-pub const STRIDE: usize = size_of::<Slot>() + 2 * PAGE;
+const MAX_WAIT_SECONDS: f64 = 1e-6;
+/// Bytes from notice to notice: the notice itself, then less than a page at each end of the message.
+pub const STRIDE: usize = size_of::<Notice>() + 2 * PAGE;
 
 /// The bytes of the message before its first and after its last whole page.
 pub fn ends(start: usize, bytes: usize) -> (usize, usize) {
@@ -52,31 +52,31 @@ pub fn pages(start: usize, bytes: usize) -> Range<usize> {
     start.next_multiple_of(PAGE)..(start + bytes) & !(PAGE - 1)
 }
 
-impl Slot {
+impl Notice {
     /// Whether it is that message's.
     pub fn is_of(&self, start: usize, bytes: usize) -> bool {
         (self.start.load(Relaxed), self.bytes.load(Relaxed)) == (start as u64, bytes as u64)
     }
 
-    /// Has it be that message's; 0 and 0: nobody's.
+    /// Gives the notice to that message; 0 and 0: to none.
     pub fn assign(&self, start: usize, bytes: usize) {
         self.hide();
-        // Who finds the new message finds the old number gone.
+        // Whoever finds the new message finds the old number gone.
         fence(Release);
         self.start.store(start as u64, Relaxed);
         self.bytes.store(bytes as u64, Release);
     }
 
-    /// What follows the slot.
+    /// What follows the notice.
     fn room(&self) -> *mut u8 {
         (&raw const *self).wrapping_add(1).cast_mut().cast()
     }
 
-    /// Shows the ends of the message under `number`. With a life, the calling thread's, it promises to ask the kernel for
-    /// the rest.
+    /// Shows the message's ends under `number`. With a life, the calling thread's, it promises to locate the whole
+    /// pages.
     ///
     /// # Safety
-    /// The slot lies in the calling process's own arena; the message is readable, and has at least one whole page; `copy` is
+    /// The notice lies in the calling process's own arena; the message is readable, and has at least one whole page; `copy` is
     /// memcpy(3).
     pub unsafe fn show(
         &self,
@@ -108,7 +108,7 @@ impl Slot {
         self.shown.store(number, Release);
     }
 
-    /// Shows nothing any more.
+    /// Hides the message.
     pub fn hide(&self) {
         if !CREDULOUS.load(Relaxed) {
             self.shown.store(0, Release);
@@ -131,14 +131,14 @@ impl Slot {
         self.is_shown() && self.life.load(Relaxed) == life as u64
     }
 
-    /// The owner asks the kernel where the whole pages lie, if the message is still shown.
+    /// The owner locates the whole pages, if the message is still shown.
     ///
-    /// Any thread may: what it learns was so after `number` was read, and stays so until that is hidden; and who reads the
-    /// answer believes it only while the same number is shown.
+    /// Any thread may do so. What it learns was true after `number` was read, and stays true until that is hidden; a
+    /// reader believes the answer only while the same number is shown.
     pub fn answer(&self, mappings: &Mappings, file: File) {
         let number = self.shown.load(Acquire);
         let (start, bytes) = (self.start.load(Relaxed), self.bytes.load(Relaxed));
-        // If that is another message by now, then whoever reads the answer finds the number gone.
+        // If another message is shown by now, readers of the answer find the number gone.
         fence(Acquire);
         if number == 0 || bytes == 0 {
             return;
@@ -152,12 +152,12 @@ impl Slot {
             }
             _ => 0,
         };
-        let page = Some(place / PAGE as u64).filter(|page| page >> PLACE_BITS == 0);
-        let answer = number << PLACE_BITS | page.unwrap_or(0);
+        let page = Some(place / PAGE as u64).filter(|page| page >> LOCATION_BITS == 0);
+        let answer = number << LOCATION_BITS | page.unwrap_or(0);
         self.answer.store(answer, Release);
     }
 
-    /// The number under which the message is shown, if the owner tells where its whole pages lie.
+    /// The number of that message, if it is shown and its owner locates it.
     #[inline]
     pub fn number(&self, start: usize, bytes: usize) -> Option<u64> {
         let number = self.shown.load(Acquire);
@@ -165,34 +165,34 @@ impl Slot {
             .then_some(number)
     }
 
-    /// Where in the arena the whole pages of the message lie and have lain since it is shown under `number`. If the owner has
-    /// not asked yet, a reader that brings a clock waits for some time.
+    /// Where in the arena the whole pages lie, and have lain since the message is shown under `number`. If the owner
+    /// has not answered yet, a reader with a clock waits for a while.
     #[inline]
-    pub fn place(&self, number: u64, patience: Option<&Clock>, lives: &[Life]) -> Place {
+    pub fn place(&self, number: u64, patience: Option<&Clock>, lives: &[Life]) -> Location {
         let Some(place) = self
             .answer_to(number)
             .or_else(|| self.wait_for(number, patience?))
         else {
-            return Place::Late;
+            return Location::Late;
         };
         let is_alive = self.is_alive(lives);
         fence(Acquire);
         match place != 0 && is_alive && self.shown.load(Relaxed) == number {
-            true => Place::At(place),
-            false => Place::Unknown,
+            true => Location::At(place),
+            false => Location::Unknown,
         }
     }
 
     #[inline(always)]
     fn answer_to(&self, number: u64) -> Option<u64> {
         let answer = self.answer.load(Acquire);
-        let page = answer & ((1 << PLACE_BITS) - 1);
-        (answer >> PLACE_BITS == number).then_some(page * PAGE as u64)
+        let page = answer & ((1 << LOCATION_BITS) - 1);
+        (answer >> LOCATION_BITS == number).then_some(page * PAGE as u64)
     }
 
     #[inline(never)]
     fn wait_for(&self, number: u64, clock: &Clock) -> Option<u64> {
-        let patience = ((clock.rate)() * PATIENCE) as u64;
+        let patience = ((clock.rate)() * MAX_WAIT_SECONDS) as u64;
         let began = (clock.now)();
         while (clock.now)().wrapping_sub(began) < patience {
             let place = self.answer_to(number);
@@ -204,8 +204,8 @@ impl Slot {
         None
     }
 
-    /// Whether the thread that shows it lives, as far as can be known. One that is killed inside a send never hides what it
-    /// shows, and its process's id may mean another process by now.
+    /// Whether the thread that shows the message lives, as far as is known. A thread that is killed inside a send
+    /// never hides its notice, and its process's id may mean another process by now.
     #[inline]
     fn is_alive(&self, lives: &[Life]) -> bool {
         let life = self.life.load(Relaxed);
@@ -215,7 +215,7 @@ impl Slot {
     /// Copies the ends of the message to where they belong in `target`, if they are shown all the while.
     ///
     /// # Safety
-    /// The slot lies in a mapped arena; `target` has room for the message, of which [`Slot::is_of`] holds; `copy` is
+    /// The notice lies in a mapped arena; `target` has room for the message, of which [`Notice::is_of`] holds; `copy` is
     /// memcpy(3).
     pub unsafe fn read(
         &self,
@@ -242,9 +242,9 @@ impl Slot {
     }
 }
 
-/// What a slot says of a message's whole pages.
+/// What a notice says of a message's whole pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// They lie one after the other in the arena, from there on.
     At(u64),
     /// Elsewhere, or it is no longer shown.

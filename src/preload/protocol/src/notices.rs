@@ -1,33 +1,33 @@
-//! The owner's side of slots (see `notice`): which message has which.
+//! The owner's side of notices: which message has which.
 
-use crate::arena::{Arena, FIRST};
+use crate::arena::{Arena, FIRST_PROMOTED};
 use crate::liveness::Holders;
-use crate::notice::{STRIDE, Slot, ends, pages};
+use crate::notice::{Notice, STRIDE, ends, pages};
 use crate::{Copy, PAGE};
 use core::sync::atomic::Ordering;
 
-/// Longer messages have none: the kernel is asked, and copies their ends, in 1 µs of 30 and more.
-pub const LONGEST: usize = 512 << 10;
-/// So many slots have room.
-pub const MOST: usize = (FIRST as usize - PAGE) / STRIDE;
-/// Sends after which a slot whose message none of them was may go to another one.
-const IDLE: i32 = 1024;
-/// Places of the hash table: at most half of them are taken.
-const PLACES: usize = (2 * MOST).next_power_of_two();
+/// Longer messages have none: asking the kernel, which also copies their ends, takes 1 µs of 30 and more.
+pub const MAX_NOTICE_BYTES: usize = 512 << 10;
+/// As many notices as have room in the arena.
+pub const MAX_NOTICES: usize = (FIRST_PROMOTED as usize - PAGE) / STRIDE;
+/// After so many sends of other messages a notice may go to another one.
+const IDLE_SENDS: i32 = 1024;
+/// Entries of the hash table, of which at most half are taken.
+const TABLE_ENTRIES: usize = (2 * MAX_NOTICES).next_power_of_two();
 
-/// Where slot `number` lies in the arena.
+/// Where notice `number` lies in the arena.
 pub fn offset(number: usize) -> usize {
     PAGE + number * STRIDE
 }
 
-/// Which message has which slot.
-pub struct Slots {
-    /// By slot.
-    messages: [Message; MOST],
-    /// Slots that were ever used.
+/// Which message has which notice.
+pub struct Notices {
+    /// By notice.
+    messages: [Message; MAX_NOTICES],
+    /// Notices that were ever used.
     used: usize,
-    /// Slot number plus one, at a place that the message's address and length give, or the next free one.
-    table: [u16; PLACES],
+    /// Notice number plus one, at a place that the message's address and length give, or the next free one.
+    table: [u16; TABLE_ENTRIES],
     /// What was shown so far.
     shown: u64,
     holders: Holders,
@@ -38,17 +38,17 @@ pub struct Slots {
 pub struct Answers {
     /// Whether they do.
     pub are_given: fn() -> bool,
-    /// Has the next progress find out where the message of that slot lies.
-    pub ask: fn(&'static Slot),
+    /// Has the next progress find out where the message of that notice lies.
+    pub ask: fn(&'static Notice),
 }
 
-/// The message that has a slot.
+/// The message that has a notice.
 #[derive(Clone, Copy)]
 struct Message {
     start: usize,
     /// 0: nobody's.
     bytes: usize,
-    /// The number of sends when it was given the slot, or shown last.
+    /// The number of sends when it was given the notice, or shown last.
     latest: u32,
 }
 
@@ -65,20 +65,20 @@ impl Message {
     }
 }
 
-impl Slots {
-    /// No message has a slot.
+impl Notices {
+    /// No message has a notice.
     pub const fn new() -> Self {
         Self {
-            messages: [Message::NONE; MOST],
+            messages: [Message::NONE; MAX_NOTICES],
             used: 0,
-            table: [0; PLACES],
+            table: [0; TABLE_ENTRIES],
             shown: 0,
             holders: Holders::new(),
         }
     }
 
-    /// Gives a message of the program's `sends`-th send a slot, if there is anything to be shown of it, and it has none yet, and
-    /// there is room, or another one's slot is idle. Returns whether it has a new one.
+    /// Gives the message of the `sends`-th send a notice, if there is anything to show, it has none, and one is free
+    /// or idle. Returns whether it got a new one.
     pub fn add(
         &mut self,
         arena: &Arena,
@@ -89,17 +89,21 @@ impl Slots {
     ) -> bool {
         let is_of_use = (answers.are_given)() || ends(start, bytes) != (0, 0);
         let is_too_short = pages(start, bytes).is_empty();
-        if bytes > LONGEST || is_too_short || !is_of_use || self.find(start, bytes).is_some() {
+        if bytes > MAX_NOTICE_BYTES
+            || is_too_short
+            || !is_of_use
+            || self.find(start, bytes).is_some()
+        {
             return false;
         }
         let Some(number) = self.room(arena, sends) else {
             return false;
         };
-        let (Some(slot), Some(message)) = (arena.slot(number), self.messages.get_mut(number))
+        let (Some(notice), Some(message)) = (arena.notice(number), self.messages.get_mut(number))
         else {
             return false;
         };
-        slot.assign(start, bytes);
+        notice.assign(start, bytes);
         *message = Message {
             start,
             bytes,
@@ -108,13 +112,13 @@ impl Slots {
         self.used = self.used.max(number + 1);
         arena
             .words()
-            .slots
+            .notices
             .store(self.used as u64, Ordering::Release);
         self.arrange();
         true
     }
 
-    /// A slot that can be given to a message.
+    /// A notice that can be given to a message.
     fn room(&self, arena: &Arena, sends: u32) -> Option<usize> {
         let is_free = |message: &Message| message.bytes == 0;
         let Some(number) = self.messages.iter().position(is_free) else {
@@ -126,24 +130,28 @@ impl Slots {
         Some(number)
     }
 
-    /// Of the slots whose messages were not sent for long and are not being sent, the one that was shown the longest ago.
+    /// The notice that was shown the longest ago, of those that are idle and hidden.
     fn idlest(&self, arena: &Arena, sends: u32) -> Option<usize> {
-        let is_hidden = |number: usize| arena.slot(number).is_some_and(|slot| !slot.is_shown());
+        let is_hidden = |number: usize| {
+            arena
+                .notice(number)
+                .is_some_and(|notice| !notice.is_shown())
+        };
         self.messages
             .iter()
             .enumerate()
-            .filter(|(number, message)| message.idle(sends) >= IDLE && is_hidden(*number))
+            .filter(|(number, message)| message.idle(sends) >= IDLE_SENDS && is_hidden(*number))
             .max_by_key(|(_, message)| message.idle(sends))
             .map(|(number, _)| number)
     }
 
-    /// Takes the slots of messages away for which `is_kept` does not hold.
+    /// Takes notices away from messages for which `is_kept` is false.
     pub fn retain(&mut self, arena: &Arena, is_kept: impl Fn(usize, usize) -> bool) {
         for (number, message) in self.messages.iter_mut().enumerate().take(self.used) {
             if message.bytes > 0 && !is_kept(message.start, message.bytes) {
                 *message = Message::NONE;
-                if let Some(slot) = arena.slot(number) {
-                    slot.assign(0, 0);
+                if let Some(notice) = arena.notice(number) {
+                    notice.assign(0, 0);
                 }
             }
         }
@@ -155,7 +163,7 @@ impl Slots {
         self.messages.iter().any(|message| message.bytes > 0)
     }
 
-    /// Shows a message that the calling thread is sending, the program's `sends`-th send; the slot is the caller's to hide when
+    /// Shows a message that the calling thread is sending, the program's `sends`-th send; the notice is the caller's to hide when
     /// that ends. The calling thread's words are at `thread`.
     ///
     /// # Safety
@@ -167,30 +175,30 @@ impl Slots {
         bytes: usize,
         sends: u32,
         (thread, copy, answers): (usize, Copy, &Answers),
-    ) -> Option<&'static Slot> {
+    ) -> Option<&'static Notice> {
         let number = self.find(start, bytes)?;
-        let slot = arena.slot(number)?;
+        let notice = arena.notice(number)?;
         self.messages.get_mut(number)?.latest = sends;
         self.shown += 1;
         let life = match (answers.are_given)() {
             true => self.life(arena, thread),
             false => None,
         };
-        // SAFETY: as the caller promises; a message that has a slot has a whole page.
-        unsafe { slot.show(start, bytes, self.shown, life, copy) };
+        // SAFETY: as the caller promises; a message that has a notice has a whole page.
+        unsafe { notice.show(start, bytes, self.shown, life, copy) };
         if life.is_some() {
-            (answers.ask)(slot);
+            (answers.ask)(notice);
         }
-        Some(slot)
+        Some(notice)
     }
 
     /// The calling thread's, whose words are at `thread`.
     fn life(&mut self, arena: &Arena, thread: usize) -> Option<usize> {
         let used = self.used;
         let hide = |life| {
-            for slot in (0..used).filter_map(|number| arena.slot(number)) {
-                if slot.is_shown_by(life) {
-                    slot.hide();
+            for notice in (0..used).filter_map(|number| arena.notice(number)) {
+                if notice.is_shown_by(life) {
+                    notice.hide();
                 }
             }
         };
@@ -205,17 +213,17 @@ impl Slots {
             if (message.start, message.bytes) == (start, bytes) {
                 return Some(number);
             }
-            place = (place + 1) % PLACES;
+            place = (place + 1) % TABLE_ENTRIES;
         }
     }
 
     fn arrange(&mut self) {
-        self.table = [0; PLACES];
+        self.table = [0; TABLE_ENTRIES];
         for (number, message) in self.messages.iter().enumerate() {
             if message.bytes > 0 {
                 let mut place = place(message.start, message.bytes);
                 while self.table[place] != 0 {
-                    place = (place + 1) % PLACES;
+                    place = (place + 1) % TABLE_ENTRIES;
                 }
                 self.table[place] = number as u16 + 1;
             }
@@ -226,5 +234,5 @@ impl Slots {
 fn place(start: usize, bytes: usize) -> usize {
     let mixed = (start as u64 ^ (bytes as u64).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     // The highest bits are the best mixed (Knuth, The Art of Computer Programming 3, 6.4).
-    (mixed >> 48) as usize % PLACES
+    (mixed >> 48) as usize % TABLE_ENTRIES
 }

@@ -13,12 +13,12 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 /// these bounds. For each chunk the sender makes two system calls: messages of 256 KiB took 13.7 µs in chunks of 16 KiB, 10.9 of
 /// 32 and 10.7 of 64 (`bandwidth --pattern pingping --pairs 4`, Open MPI, direct copies forced). From 512 KiB on 64 and 128 KiB
 /// both serve.
-pub const CHUNKS: [usize; 2] = [32 << 10, 64 << 10];
+pub const CHUNK_BYTES: [usize; 2] = [32 << 10, 64 << 10];
 /// Parts of a message.
-const PARTS: usize = 8;
+const CHUNKS_PER_MESSAGE: usize = 8;
 /// Bits of a number of chunks; longer messages have longer chunks.
-const BITS: u32 = 12;
-const MOST_CHUNKS: usize = (1 << BITS) - 1;
+const COUNT_BITS: u32 = 12;
+const MAX_CHUNKS: usize = (1 << COUNT_BITS) - 1;
 
 /// The words of one process's offers: one at a time. All zero: none.
 #[repr(C, align(64))]
@@ -62,8 +62,8 @@ pub struct Terms {
 
 impl Terms {
     fn chunk(&self) -> usize {
-        let wanted = (self.bytes / PARTS).clamp(CHUNKS[0], CHUNKS[1]);
-        let least = self.bytes.div_ceil(MOST_CHUNKS);
+        let wanted = (self.bytes / CHUNKS_PER_MESSAGE).clamp(CHUNK_BYTES[0], CHUNK_BYTES[1]);
+        let least = self.bytes.div_ceil(MAX_CHUNKS);
         wanted.max(least).next_multiple_of(PAGE)
     }
 
@@ -101,9 +101,9 @@ struct Claims {
 impl Claims {
     fn of(word: u64) -> Self {
         Self {
-            number: word >> (2 * BITS),
-            back: (word >> BITS) as usize & MOST_CHUNKS,
-            front: word as usize & MOST_CHUNKS,
+            number: word >> (2 * COUNT_BITS),
+            back: (word >> COUNT_BITS) as usize & MAX_CHUNKS,
+            front: word as usize & MAX_CHUNKS,
         }
     }
 }
@@ -117,14 +117,14 @@ impl Offer {
     /// The receiver's: opens an offer, unless there is one.
     pub fn open(&self, terms: Terms) -> Option<Open<'_>> {
         self.taken.compare_exchange(0, 1, Acquire, Relaxed).ok()?;
-        let number = (self.number.load(Relaxed) + 1) & (u64::MAX >> (2 * BITS));
+        let number = (self.number.load(Relaxed) + 1) & (u64::MAX >> (2 * COUNT_BITS));
         let number = number.max(1);
         self.number.store(number, Relaxed);
         for (word, value) in self.terms.iter().zip(terms.words()) {
             word.store(value, Relaxed);
         }
         self.done.0.store(0, Relaxed);
-        self.claims.0.store(number << (2 * BITS), Release);
+        self.claims.0.store(number << (2 * COUNT_BITS), Release);
         Some(Open {
             offer: self,
             terms,
@@ -257,7 +257,7 @@ impl Help<'_> {
     /// Claims a chunk, which must then be `finish`ed: the receiver waits for that.
     pub fn claim(&self) -> Option<usize> {
         let chunks = self.terms.chunks();
-        let claims = self.offer.claim(self.number, chunks, 1 << BITS)?;
+        let claims = self.offer.claim(self.number, chunks, 1 << COUNT_BITS)?;
         Some(chunks - 1 - claims.back)
     }
 

@@ -2,9 +2,9 @@
 
 use crate::Kernel;
 use crate::PAGE;
-use crate::arena::{self, FIRST, Words};
+use crate::arena::{self, FIRST_PROMOTED, Words};
 use crate::mappings::{File, Mappings};
-use crate::notice::Slot;
+use crate::notice::Notice;
 use crate::notices;
 use crate::window::{Key, Window};
 use crate::{handover, limits};
@@ -26,13 +26,13 @@ pub struct Peer {
     key: Key,
     /// Where its segments are mapped; null: not yet. Reading a page makes one, even where the owner has none; and others than
     /// this library's code can come to read: mlockall(2), a core dump. So no more of it can be read than was looked at before.
-    segments: [AtomicPtr<u8>; SEGMENTS],
-    /// By part of [`PART`] bytes, one bit each: it can be read.
+    segments: [AtomicPtr<u8>; MAX_SEGMENTS],
+    /// By part of [`PART_BYTES`] bytes, one bit each: it can be read.
     open: Box<[AtomicU64]>,
     /// No more of it is to be had.
     is_refused: AtomicBool,
     /// The descriptor's of `mappings`.
-    _place: limits::Place,
+    _permit: limits::DescriptorPermit,
 }
 
 // SAFETY: the mapping at `words` holds atomics only, and is there as long as the value; everything else is Send and Sync.
@@ -41,29 +41,34 @@ unsafe impl Send for Peer {}
 unsafe impl Sync for Peer {}
 
 /// Bytes that are made readable at a time.
-const PART: u64 = FIRST;
+const PART_BYTES: u64 = FIRST_PROMOTED;
 /// Bytes of the first segment, which is mapped at once. Each further one is as long as all before it, and mapped when it is
 /// needed: the address space that it takes is what its owner uses, within a factor of 2, and not what it may use.
-const SEGMENT: u64 = 32 << 20;
+const SEGMENT_BYTES: u64 = 32 << 20;
 /// As many segments as the longest arena has.
-const SEGMENTS: usize = 12;
+const MAX_SEGMENTS: usize = 12;
 
 /// Number, first byte and end of the segment that `offset` lies in.
 fn segment_of(offset: u64) -> (usize, u64, u64) {
-    match (offset / SEGMENT).checked_ilog2() {
-        None => (0, 0, SEGMENT),
-        Some(power) => (power as usize + 1, SEGMENT << power, SEGMENT << power << 1),
+    match (offset / SEGMENT_BYTES).checked_ilog2() {
+        None => (0, 0, SEGMENT_BYTES),
+        Some(power) => (
+            power as usize + 1,
+            SEGMENT_BYTES << power,
+            SEGMENT_BYTES << power << 1,
+        ),
     }
 }
 
 impl Peer {
     /// Finds and maps the arena of `process`; else why that cannot be done, or it is not surely that process's own.
     pub fn open(process: pid_t, kernel: Kernel) -> Result<Self, &'static str> {
-        let place = limits::Place::take().ok_or("this process may have too few files open")?;
+        let permit =
+            limits::DescriptorPermit::take().ok_or("this process may have too few files open")?;
         let mappings =
             Mappings::of(process).ok_or("/proc/PID/maps of another rank cannot be read")?;
         let (opened, cookie) = handover::of(process, &mappings, kernel)?;
-        let peer = Self::map(mappings.lift(), place, &opened).ok_or(handover::NONE)?;
+        let peer = Self::map(mappings.lift(), permit, &opened).ok_or(handover::NONE)?;
         let words = peer.words();
         let is_its = words.are_known() && words.cookie.load(Relaxed) == cookie;
         // Whoever has that id now is who had it when the cookie was read.
@@ -72,13 +77,13 @@ impl Peer {
             .ok_or(handover::NONE)
     }
 
-    fn map(mappings: Mappings, place: limits::Place, opened: &OwnedFd) -> Option<Self> {
+    fn map(mappings: Mappings, permit: limits::DescriptorPermit, opened: &OwnedFd) -> Option<Self> {
         let descriptor = opened.as_raw_fd();
         let (file, capacity) = arena::identify(descriptor)?;
         // SAFETY: fcntl(2) on an open descriptor.
         let seals = unsafe { libc::fcntl(descriptor, libc::F_GET_SEALS) };
-        let most = SEGMENT << (SEGMENTS - 1);
-        if !(FIRST + 1..=most).contains(&capacity) || seals & libc::F_SEAL_SHRINK == 0 {
+        let most = SEGMENT_BYTES << (MAX_SEGMENTS - 1);
+        if !(FIRST_PROMOTED + 1..=most).contains(&capacity) || seals & libc::F_SEAL_SHRINK == 0 {
             return None;
         }
         // Nothing of it is in a core dump, nor any child's.
@@ -87,7 +92,7 @@ impl Peer {
         key.advise(libc::MADV_DONTFORK)?;
         // SAFETY: new memory, which shows a file that cannot shrink.
         let words = unsafe { arena::map(PAGE, libc::PROT_READ | libc::PROT_WRITE, descriptor)? };
-        let parts = capacity.div_ceil(PART) as usize;
+        let parts = capacity.div_ceil(PART_BYTES) as usize;
         let peer = Self {
             mappings,
             file,
@@ -97,11 +102,11 @@ impl Peer {
             segments: Default::default(),
             open: (0..parts.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             is_refused: AtomicBool::new(false),
-            _place: place,
+            _permit: permit,
         };
         // SAFETY: this value's own mapping.
         unsafe { libc::madvise(words, PAGE, libc::MADV_DONTFORK) };
-        (peer.segment(0).is_some() && peer.can_read(0, FIRST)).then_some(peer)
+        (peer.segment(0).is_some() && peer.can_read(0, FIRST_PROMOTED)).then_some(peer)
     }
 
     /// The arena's first page.
@@ -123,7 +128,7 @@ impl Peer {
     #[inline]
     pub fn at(&self, offset: u64, bytes: usize) -> Option<*const u8> {
         let end = offset.checked_add(bytes as u64)?;
-        if offset < FIRST || end > self.capacity || Self::together(offset, bytes) < bytes {
+        if offset < FIRST_PROMOTED || end > self.capacity || Self::together(offset, bytes) < bytes {
             return None;
         }
         let start = self.segment(offset)?;
@@ -168,7 +173,7 @@ impl Peer {
     /// Whether these bytes, which are inside one mapped segment, can be read from now on.
     #[inline]
     fn can_read(&self, offset: u64, end: u64) -> bool {
-        (offset / PART..end.div_ceil(PART)).all(|part| {
+        (offset / PART_BYTES..end.div_ceil(PART_BYTES)).all(|part| {
             let bit = 1 << (part % 64);
             self.open.get((part / 64) as usize).is_some_and(|bits| {
                 bits.load(Acquire) & bit != 0 || self.open_part(part, bits, bit)
@@ -178,8 +183,8 @@ impl Peer {
 
     #[cold]
     fn open_part(&self, part: u64, bits: &AtomicU64, bit: u64) -> bool {
-        let start = part * PART;
-        let bytes = PART.min(self.capacity - start) as usize;
+        let start = part * PART_BYTES;
+        let bytes = PART_BYTES.min(self.capacity - start) as usize;
         if self.is_refused.load(Relaxed) {
             return false;
         }
@@ -196,10 +201,14 @@ impl Peer {
         opened
     }
 
-    /// Slot `number`; only such as have memory.
+    /// Notice `number`; only such as have memory.
     #[inline]
-    pub fn slot(&self, number: usize) -> Option<&Slot> {
-        let used = self.words().slots.load(Acquire).min(notices::MOST as u64);
+    pub fn notice(&self, number: usize) -> Option<&Notice> {
+        let used = self
+            .words()
+            .notices
+            .load(Acquire)
+            .min(notices::MAX_NOTICES as u64);
         let first = self.segments[0].load(Relaxed);
         // SAFETY: inside the first segment, which is mapped and longer than the part before promoted pages, all of which can
         // be read (`map`); aligned to cache lines; atomics only, for which any content is valid.

@@ -1,22 +1,22 @@
-//! What peers want of the owner's messages (see `arena::Words::ask`), until a send meets it or too many did not.
+//! What peers request of the owner (see `arena::Words::ask`), until a send meets it or too many did not.
 
-use crate::arena::{Wish, Words};
+use crate::arena::{RequestKind, Words};
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Requests that wait for a send of their range.
-const MOST: usize = 2048;
-/// Sends after which a request that none of them met is dropped: its range may belong to a collective operation, or be gone.
-const CHANCES: u32 = 4096;
-/// The same for slots.
-const CHANCES_OF_SLOTS: u32 = 1024;
+/// Requests that may wait for a send of their range.
+const MAX_WAITING: usize = 2048;
+/// After so many sends that do not meet it, a request is dropped: its range may be gone, or a collective's.
+const PROMOTION_CHANCES: u32 = 4096;
+/// The same for notices.
+const NOTICE_CHANCES: u32 = 1024;
 
 /// The requests that wait.
-pub struct Wanted(Vec<Request>);
+pub struct Requests(Vec<Request>);
 
 struct Request {
     start: usize,
     end: usize,
-    wish: Wish,
+    kind: RequestKind,
     chances: u32,
 }
 
@@ -34,7 +34,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Whether a slot may show it.
+    /// Whether a notice may show it.
     pub fn can_be_shown(self) -> bool {
         self.is_contiguous && self.is_blocking
     }
@@ -45,12 +45,12 @@ impl Message {
 pub struct Met {
     /// Ranges of it, from start to end, that are to be promoted.
     pub ranges: Vec<(usize, usize)>,
-    /// Whether it is to have a slot.
-    pub slot: bool,
+    /// Whether it is to have a notice.
+    pub notice: bool,
 }
 
-impl Wanted {
-    /// Nothing is wanted.
+impl Requests {
+    /// Nothing is requested.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
@@ -66,32 +66,32 @@ impl Wanted {
         let asked = words.asked.load(Relaxed);
         let oldest = Words::oldest(asked, seen);
         for number in oldest..asked {
-            if let Some((start, bytes, wish)) = words.take(number) {
-                self.add(start, start.saturating_add(bytes), wish);
+            if let Some((start, bytes, kind)) = words.take(number) {
+                self.add(start, start.saturating_add(bytes), kind);
             }
         }
         (asked, oldest > seen)
     }
 
-    fn add(&mut self, start: usize, end: usize, wish: Wish) {
+    fn add(&mut self, start: usize, end: usize, kind: RequestKind) {
         self.0
-            .retain(|other| (other.start, other.end, other.wish) != (start, end, wish));
-        if self.0.len() == MOST {
+            .retain(|other| (other.start, other.end, other.kind) != (start, end, kind));
+        if self.0.len() == MAX_WAITING {
             self.0.remove(0);
         }
         self.0.push(Request {
             start,
             end,
-            wish,
-            chances: match wish {
-                Wish::Promotion => CHANCES,
-                Wish::Slot => CHANCES_OF_SLOTS,
+            kind,
+            chances: match kind {
+                RequestKind::Promotion => PROMOTION_CHANCES,
+                RequestKind::Notice => NOTICE_CHANCES,
             },
         });
     }
 
-    /// Takes what a send of the message meets. Everything else has one chance less, and a slot for a range that is read as a part
-    /// of a message which cannot be shown, such as a collective's, has none.
+    /// Takes the requests that a send of the message meets; all others lose a chance. A request for a notice is
+    /// dropped if its range is part of a message that cannot be shown, such as a collective's.
     pub fn met_by(&mut self, message: Message) -> Met {
         let mut met = Met::default();
         self.0.retain_mut(|request| {
@@ -99,15 +99,15 @@ impl Wanted {
             let range = (request.start, request.end);
             let is_inside = message.start <= range.0 && range.1 <= message.end;
             let is_it = range == (message.start, message.end);
-            let is_over = match request.wish {
-                Wish::Promotion => is_inside,
-                Wish::Slot if message.can_be_shown() => is_it,
-                Wish::Slot => is_inside,
+            let is_over = match request.kind {
+                RequestKind::Promotion => is_inside,
+                RequestKind::Notice if message.can_be_shown() => is_it,
+                RequestKind::Notice => is_inside,
             };
-            match request.wish {
+            match request.kind {
                 _ if !is_over => {}
-                Wish::Promotion => met.ranges.push(range),
-                Wish::Slot => met.slot = message.can_be_shown(),
+                RequestKind::Promotion => met.ranges.push(range),
+                RequestKind::Notice => met.notice = message.can_be_shown(),
             }
             !is_over && request.chances > 0
         });

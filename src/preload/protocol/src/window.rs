@@ -10,7 +10,7 @@ use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Huge pages lie at multiples of so many bytes, in memory as in the file.
-const HUGE: usize = 2 << 20;
+const HUGE_PAGE: usize = 2 << 20;
 
 /// The file's first page, mapped for the sake of what [`Key::window`] makes of it.
 #[derive(Debug)]
@@ -48,12 +48,12 @@ impl Key {
     pub fn window(&self, offset: u64, bytes: usize) -> Option<Window> {
         let before = usize::try_from(offset).ok()?;
         let all = before.checked_add(bytes)?;
-        if (all + HUGE) as u64 > limits::space() {
+        if (all + HUGE_PAGE) as u64 > limits::space() {
             return None;
         }
         let mut mapped = self.map(all)?;
         // The kernel puts it below what is mapped already: so much longer, it begins so much lower.
-        let excess = mapped as usize % HUGE;
+        let excess = mapped as usize % HUGE_PAGE;
         if excess != 0 {
             // SAFETY: just mapped, and nobody knows it.
             unsafe { libc::munmap(mapped, all) };

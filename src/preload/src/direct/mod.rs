@@ -15,11 +15,11 @@ mod sender;
 mod shared;
 mod transparency;
 
-pub use copytune_protocol::notice::Slot;
+pub use copytune_protocol::notice::Notice;
 pub use receiver::direct_read::Read;
 pub use receiver::reader::{Chooser, Outcome, Reader};
-pub use sender::promotion::{has_requests, hide, hide_others, is_asked, sending};
-pub use shared::attention::{ASKED, HEARD};
+pub use sender::promotion::{has_requests, hide, hide_others, is_send_watched, sending};
+pub use shared::attention::{ACKNOWLEDGED, REQUESTED};
 pub use shared::report::{reason, tell};
 pub use shared::switches::{is_forced, is_on};
 
@@ -59,7 +59,7 @@ pub fn start(
             mappings::keep();
             progress::find_next();
             switches::set_on(true);
-            promotion::look_out();
+            promotion::update_attention();
             if others {
                 promotion::prepare();
             }

@@ -3,7 +3,7 @@
 use crate::hooks::wrapper::{self, Entered};
 use crate::life;
 use crate::mpi::arguments::Arguments;
-use crate::mpi::entry_points::Slot;
+use crate::mpi::entry_points::EntryPoint;
 use crate::sys::phase;
 use crate::thread::session::{After, Session};
 use crate::thread::sessions;
@@ -11,73 +11,73 @@ use crate::thread::words::{self, Thread};
 use copytune_core::mpi::calls::Role;
 use core::ptr::NonNull;
 
-/// Before the call of the next implementation. Needs no stack itself: whatever does is in functions that it jumps to.
-pub extern "C" fn enter(slot: &'static Slot, arguments: Arguments) -> Entered {
+/// Before the next implementation is called. Uses no stack itself: functions that need some are jumped to.
+pub extern "C" fn enter(entry: &'static EntryPoint, arguments: Arguments) -> Entered {
     // SAFETY: the calling thread's own block, which no reference is held to.
     let thread = unsafe { &mut *words::thread() };
-    if thread.frame | thread.rest == 0
-        && phase::is_plain()
+    if thread.frame | thread.dormant == 0
+        && phase::is_fast_path()
         && let Some(session) = NonNull::new(thread.session)
     {
         take(thread, arguments);
         // SAFETY: this thread's own session, see `session_of`.
         return if unsafe { session.as_ref() }.is_quiet() {
-            enter_quietly(slot, arguments, thread, session)
+            enter_quietly(entry, arguments, thread, session)
         } else {
-            enter_followed(slot, arguments, thread, session)
+            enter_followed(entry, arguments, thread, session)
         };
     }
-    enter_fully(slot, arguments, thread)
+    enter_fully(entry, arguments, thread)
 }
 
-/// An outermost call that perhaps need only be counted.
+/// An outermost call that may only have to be counted.
 #[inline(never)]
 extern "C" fn enter_quietly(
-    slot: &'static Slot,
+    entry: &'static EntryPoint,
     arguments: Arguments,
     thread: &mut Thread,
     mut session: NonNull<Session>,
 ) -> Entered {
     // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
-    if let Some(after) = unsafe { session.as_mut() }.pass(slot, arguments) {
+    if let Some(after) = unsafe { session.as_mut() }.pass(entry, arguments) {
         return Entered {
-            next: slot.known_next(),
+            next: entry.known_next(),
             after,
         };
     }
-    enter_followed(slot, arguments, thread, session)
+    enter_followed(entry, arguments, thread, session)
 }
 
 /// An outermost call that is followed, or starts or ends MPI.
 #[inline(never)]
 extern "C" fn enter_followed(
-    slot: &'static Slot,
+    entry: &'static EntryPoint,
     arguments: Arguments,
     thread: &mut Thread,
     mut session: NonNull<Session>,
 ) -> Entered {
-    if slot.is_life_cycle {
-        return begin_or_end(slot, arguments, thread);
+    if entry.is_life_cycle {
+        return begin_or_end(entry, arguments, thread);
     }
     // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
     let session = unsafe { session.as_mut() };
     let mut after = After::Reset;
-    if let Some((active, and_then)) = phase::guarded(|| session.enter(slot, arguments)) {
+    if let Some((active, and_then)) = phase::guarded(|| session.enter(entry, arguments)) {
         (thread.active, after) = (active, and_then);
         if session.engine.rest_is_due() {
-            thread.rest = phase::guarded(|| session.rest(after)).unwrap_or(0);
+            thread.dormant = phase::guarded(|| session.fall_dormant(after)).unwrap_or(0);
         }
     }
     Entered {
-        next: slot.next(),
+        next: entry.next(),
         after,
     }
 }
 
-/// Any call. Mostly other threads or UCX's copies are to be seen to, and nothing else is unusual.
+/// Any call: mostly one where other threads' messages or UCX's copies matter.
 #[inline(never)]
 extern "C" fn enter_fully(
-    slot: &'static Slot,
+    entry: &'static EntryPoint,
     arguments: Arguments,
     thread: &mut Thread,
 ) -> Entered {
@@ -86,31 +86,31 @@ extern "C" fn enter_fully(
         && let Some(session) = NonNull::new(thread.session)
     {
         take(thread, arguments);
-        return enter_outermost(slot, arguments, thread, session);
+        return enter_outermost(entry, arguments, thread, session);
     }
-    enter_unusually(slot, arguments, thread)
+    enter_unusually(entry, arguments, thread)
 }
 
-/// An outermost call that is seen, in a rest or not.
+/// An outermost call, of a dormant thread or not.
 #[inline(always)]
 fn enter_outermost(
-    slot: &'static Slot,
+    entry: &'static EntryPoint,
     arguments: Arguments,
     thread: &mut Thread,
     mut session: NonNull<Session>,
 ) -> Entered {
-    if thread.rest == 0 || slot.is_life_cycle {
-        return enter_followed(slot, arguments, thread, session);
+    if thread.dormant == 0 || entry.is_life_cycle {
+        return enter_followed(entry, arguments, thread, session);
     }
     // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
     let session = unsafe { session.as_mut() };
-    let after = phase::guarded(|| session.pass_resting(slot, arguments)).unwrap_or(After::Reset);
+    let after = phase::guarded(|| session.pass_dormant(entry, arguments)).unwrap_or(After::Reset);
     if session.shown.is_some() {
         // Should it be left by longjmp, the thread's next call must be seen, whatever it is, to hide the message.
-        session.interrupted = core::mem::take(&mut thread.rest);
+        session.interrupted = core::mem::take(&mut thread.dormant);
     }
     Entered {
-        next: slot.next(),
+        next: entry.next(),
         after,
     }
 }
@@ -118,7 +118,7 @@ fn enter_outermost(
 /// A nested call, a thread's first one, or one while copytune is off.
 #[inline(never)]
 extern "C" fn enter_unusually(
-    slot: &'static Slot,
+    entry: &'static EntryPoint,
     arguments: Arguments,
     thread: &mut Thread,
 ) -> Entered {
@@ -127,22 +127,22 @@ extern "C" fn enter_unusually(
     // SAFETY: this thread's own session, see `session_of`; no other reference is held to it.
     if let Some(session) = unsafe { thread.session.as_mut() } {
         match is_nested {
-            true => session.hide_before(slot),
+            true => session.hide_before(entry),
             false => session.hide(),
         }
     }
     if !is_nested {
-        if !phase::is_on() || slot.is_life_cycle {
-            return begin_or_end(slot, arguments, thread);
+        if !phase::is_on() || entry.is_life_cycle {
+            return begin_or_end(entry, arguments, thread);
         }
         take(thread, arguments);
         if let Some(session) = session_of(thread) {
-            return enter_outermost(slot, arguments, thread, session);
+            return enter_outermost(entry, arguments, thread, session);
         }
         after = After::Reset;
     }
     Entered {
-        next: slot.next(),
+        next: entry.next(),
         after,
     }
 }
@@ -157,9 +157,9 @@ fn take(thread: &mut Thread, arguments: Arguments) {
 /// A call that starts or ends MPI, or one while calls are not followed: before MPI is initialised, with a library of a
 /// kind that is not known, or switched off.
 #[cold]
-fn begin_or_end(slot: &'static Slot, arguments: Arguments, thread: &mut Thread) -> Entered {
+fn begin_or_end(entry: &'static EntryPoint, arguments: Arguments, thread: &mut Thread) -> Entered {
     let is_live = phase::is_live();
-    match slot.call().role {
+    match entry.call().role {
         Role::Finalize => life::finalising(wrapper::of),
         Role::Abort if is_live => life::aborting(),
         _ => {}
@@ -168,13 +168,13 @@ fn begin_or_end(slot: &'static Slot, arguments: Arguments, thread: &mut Thread) 
         After::Nothing
     } else {
         take(thread, arguments);
-        match slot.is_life_cycle {
+        match entry.is_life_cycle {
             true => After::Work,
             false => After::Reset,
         }
     };
     Entered {
-        next: slot.next(),
+        next: entry.next(),
         after,
     }
 }
@@ -194,7 +194,7 @@ fn is_nested(thread: &Thread, arguments: Arguments) -> bool {
 }
 
 /// After the call of the next implementation, unless `after` is [`After::Reset`], which the wrappers see to.
-pub extern "C" fn leave(slot: &'static Slot, arguments: Arguments, after: After) {
+pub extern "C" fn leave(entry: &'static EntryPoint, arguments: Arguments, after: After) {
     if after == After::Nothing {
         return;
     }
@@ -203,14 +203,14 @@ pub extern "C" fn leave(slot: &'static Slot, arguments: Arguments, after: After)
     thread.active = core::ptr::null_mut();
     thread.frame = 0;
     if after == After::Work {
-        look_back(thread, slot, arguments);
+        look_back(thread, entry, arguments);
     }
 }
 
 /// What a call has done: the operation that it began, those that it ended, the library that it started.
-fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
-    match slot.call().role {
-        Role::Init => life::initialised(slot, wrapper::of),
+fn look_back(thread: &mut Thread, entry: &'static EntryPoint, arguments: Arguments) {
+    match entry.call().role {
+        Role::Init => life::initialised(entry, wrapper::of),
         Role::Finalize => life::finalised(),
         Role::Abort => {}
         _ => {
@@ -219,9 +219,9 @@ fn look_back(thread: &mut Thread, slot: &'static Slot, arguments: Arguments) {
                 let session = unsafe { session.as_mut() };
                 let interrupted = session.interrupted;
                 session.hide();
-                phase::guarded(|| session.leave(slot, arguments));
+                phase::guarded(|| session.leave(entry, arguments));
                 if interrupted > 0 {
-                    thread.rest = interrupted;
+                    thread.dormant = interrupted;
                 }
             }
         }

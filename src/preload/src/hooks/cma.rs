@@ -163,7 +163,7 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
         });
         match outcome {
             _ if bytes != read.bytes => {}
-            Outcome::Offered { timed: true } => session.reader.kernel_took(read, ticks),
+            Outcome::LeftToKernel { timed: true } => session.reader.kernel_took(read, ticks),
             Outcome::Impossible => {
                 phase::guarded(|| {
                     session.reader.read_by_kernel(read, next, ticks, chooser);

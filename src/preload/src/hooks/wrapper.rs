@@ -18,16 +18,16 @@ pub struct Entered {
     pub after: After,
 }
 
-/// One wrapper, for calls that leave the given words on the stack, the last first. In: r10 the offset of this
-/// thread's words, r11 the slot; the carry if the thread does not rest and its count has just gone below 0. Frame, from
-/// rbp downwards: the caller's rbp, the slot, what follows, the six words.
+/// One wrapper, for calls that leave the given words on the stack, the last first. In: r10 is the offset of the
+/// thread's words, r11 the entry point; the carry says that the dormancy counter has underflowed. Frame, from rbp
+/// downwards: the caller's rbp, the entry point, what is to be done after the call, the six words in registers.
 macro_rules! wrapper {
     ($name:ident $pad:literal $($word:literal)*) => {
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
             naked_asm!(
                 ".cfi_startproc",
-                "adc qword ptr fs:[r10 + {rest}], 0",
+                "adc qword ptr fs:[r10 + {dormant}], 0",
                 "push rbp",
                 ".cfi_def_cfa_offset 16",
                 ".cfi_offset rbp, -16",
@@ -75,7 +75,7 @@ macro_rules! wrapper {
                 "mov rax, qword ptr [rbp - 16]",
                 "jmp 3b",
                 ".cfi_endproc",
-                rest = const words::REST,
+                dormant = const words::DORMANT,
                 active = const words::ACTIVE,
                 frame = const words::FRAME,
                 reset = const After::Reset as usize,

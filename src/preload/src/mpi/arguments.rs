@@ -7,21 +7,26 @@
 pub struct Arguments(*const usize);
 
 /// Words in registers.
-const REGISTERS: u8 = 6;
+const REGISTER_WORDS: u8 = 6;
 /// Words of the wrapper between them and the others; the last is the return address.
-const BETWEEN: u8 = 4;
+const WRAPPER_WORDS: u8 = 4;
 
 impl Arguments {
     /// Where argument `position` lies, in words.
     pub const fn index(position: u8) -> u32 {
-        (position + if position < REGISTERS { 0 } else { BETWEEN }) as u32
+        (position
+            + if position < REGISTER_WORDS {
+                0
+            } else {
+                WRAPPER_WORDS
+            }) as u32
     }
 
     /// The word at an index that [`Arguments::index`] gave for one of the call's arguments.
     #[inline(always)]
     pub fn at(self, index: u32) -> usize {
         // SAFETY: made by a wrapper, which keeps its words where they are while `enter` and `leave` run; the table of
-        // calls has positions below each call's number of arguments only (asserted by `Slot::new`).
+        // calls has positions below each call's number of arguments only (asserted by `EntryPoint::new`).
         unsafe { *self.0.add(index as usize) }
     }
 
@@ -34,12 +39,12 @@ impl Arguments {
     /// Where on the stack the call's return address lies.
     #[inline(always)]
     pub fn place(self) -> usize {
-        self.0 as usize + usize::from(REGISTERS + BETWEEN - 1) * size_of::<usize>()
+        self.0 as usize + usize::from(REGISTER_WORDS + WRAPPER_WORDS - 1) * size_of::<usize>()
     }
 
     /// Where the call returns to.
     #[inline(always)]
     pub fn return_address(self) -> usize {
-        self.at(u32::from(REGISTERS + BETWEEN - 1))
+        self.at(u32::from(REGISTER_WORDS + WRAPPER_WORDS - 1))
     }
 }

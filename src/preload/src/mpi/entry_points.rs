@@ -1,4 +1,4 @@
-//! The exported MPI symbols: each spelling has a slot, which finds the next implementation and tells how the call's arguments are read.
+//! The exported MPI symbols: each spelling has an entry point, which finds the next implementation and tells how the call's arguments are read.
 
 use crate::mpi::arguments::Arguments;
 use crate::sys::elf::Name;
@@ -10,13 +10,13 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 /// One exported symbol. It holds no addresses: the loader would write each into every process that loads this library,
 /// shells and launchers too, page by page.
 #[repr(C)]
-pub struct Slot {
+pub struct EntryPoint {
     /// The next implementation in the chain; null until the first call.
     next: AtomicPtr<u8>,
     /// Where its name begins among [`generated::NAMES`].
     name: u32,
-    /// Distance in bytes of its entry from the first of [`CALLS`].
-    entry: u32,
+    /// Distance in bytes of its call from the first of [`CALLS`].
+    call_offset: u32,
     /// The call and the binding as one number.
     pub key: u32,
     /// Its number.
@@ -30,7 +30,7 @@ pub struct Slot {
     /// Whether all copies of its message that this process makes are made inside it.
     pub is_blocking: bool,
     /// Whether peers may read buffers of it that are no message's own, those of a collective.
-    pub offers: bool,
+    pub has_sources: bool,
     /// What its message follows from.
     pub words: Words,
 }
@@ -132,13 +132,13 @@ impl Words {
     }
 }
 
-impl Slot {
+impl EntryPoint {
     const fn new(number: u16, name: u32, id: u16, binding: Binding) -> Self {
         let call = &CALLS[id as usize];
         Self {
             next: AtomicPtr::new(core::ptr::null_mut()),
             name,
-            entry: id as u32 * size_of::<Call>() as u32,
+            call_offset: id as u32 * size_of::<Call>() as u32,
             key: (id as u32) << 3 | binding as u32,
             number,
             binding,
@@ -151,7 +151,7 @@ impl Slot {
                     ..
                 }
             ),
-            offers: matches!(call.role, Role::Collective { sources, .. } if !sources.is_empty()),
+            has_sources: matches!(call.role, Role::Collective { sources, .. } if !sources.is_empty()),
             words: Words::new(call, binding),
         }
     }
@@ -161,11 +161,11 @@ impl Slot {
         name_at(self.name)
     }
 
-    /// The table's entry.
+    /// The call in the table.
     #[inline(always)]
     pub fn call(&self) -> &'static Call {
         // SAFETY: `new` has found an element of the table at this distance from its first.
-        unsafe { &*CALLS.as_ptr().byte_add(self.entry as usize) }
+        unsafe { &*CALLS.as_ptr().byte_add(self.call_offset as usize) }
     }
 
     /// The next implementation; one that only reports an error where the MPI library has none.
@@ -199,7 +199,7 @@ impl Slot {
         );
         let seen_always =
             self.is_life_cycle || makes_persistent || matches!(self.call().role, Role::TypeFree);
-        if let (false, Some(resting)) = (seen_always, RESTING.get(usize::from(self.number))) {
+        if let (false, Some(resting)) = (seen_always, DORMANT_NEXT.get(usize::from(self.number))) {
             resting.store(found.cast_mut(), Ordering::Release);
         }
         found
@@ -218,7 +218,7 @@ pub fn recent() -> impl Iterator<Item = Name<'static>> {
 
 /// An address inside this library.
 pub fn here() -> usize {
-    &raw const SLOTS as usize
+    &raw const ENTRY_POINTS as usize
 }
 
 /// The wrapper for calls that leave so many words on the stack.
@@ -227,7 +227,7 @@ pub type Wrapper = fn(u8) -> *mut u8;
 /// Before any thread may rest: calls that come then lead to the next implementation where that is known, else to
 /// the wrapper, and so do those that must be seen in any case.
 pub fn prepare(wrapper: Wrapper) {
-    for (resting, &stacked) in RESTING.iter().zip(&STACKED) {
+    for (resting, &stacked) in DORMANT_NEXT.iter().zip(&STACKED) {
         // What another thread has found meanwhile stays.
         let _ = resting.compare_exchange(
             core::ptr::null_mut(),
@@ -240,14 +240,14 @@ pub fn prepare(wrapper: Wrapper) {
 
 /// MPI ends: its library may be closed, and come again elsewhere.
 pub fn forget(wrapper: Wrapper) {
-    for (slot, (resting, &stacked)) in SLOTS.iter().zip(RESTING.iter().zip(&STACKED)) {
+    for (entry, (resting, &stacked)) in ENTRY_POINTS.iter().zip(DORMANT_NEXT.iter().zip(&STACKED)) {
         resting.store(wrapper(stacked), Ordering::Release);
-        slot.next.store(core::ptr::null_mut(), Ordering::Release);
+        entry.next.store(core::ptr::null_mut(), Ordering::Release);
     }
 }
 
+pub use generated::{DORMANT_NEXT, ENTRY_POINTS};
 use generated::{NAMES, RECENT, STACKED};
-pub use generated::{RESTING, SLOTS};
 
 #[allow(missing_docs)]
 mod generated {

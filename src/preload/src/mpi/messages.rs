@@ -57,12 +57,12 @@ impl Key {
 
     /// Where it is kept: Open MPI's handles are aligned addresses, MPICH's have their index in the low byte.
     fn place(self) -> usize {
-        (self.0 ^ self.0 >> 5 ^ self.0 >> 10) % PLACES
+        (self.0 ^ self.0 >> 5 ^ self.0 >> 10) % CACHED_DATATYPES
     }
 }
 
 /// Number of datatypes that are remembered.
-const PLACES: usize = 32;
+const CACHED_DATATYPES: usize = 32;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
@@ -78,7 +78,7 @@ pub struct Datatypes {
     library: Library,
     /// The bits of a C handle: of an int or of an address.
     pub handle_mask: usize,
-    known: [Known; PLACES],
+    known: [Known; CACHED_DATATYPES],
 }
 
 /// Argument `position` as an integer: by value in C, by reference in Fortran.
@@ -106,7 +106,7 @@ impl Datatypes {
                 _ => usize::MAX,
             },
             library,
-            known: [Known::default(); PLACES],
+            known: [Known::default(); CACHED_DATATYPES],
         }
     }
 

@@ -9,11 +9,11 @@ use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
-const MOST_RANGES: usize = 8;
+const MAX_CODE_RANGES: usize = 8;
 
 /// Address ranges of UCX's code while its copies are open, (0, 0) unused.
-static CODE: [(AtomicUsize, AtomicUsize); MOST_RANGES] =
-    [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; MOST_RANGES];
+static CODE: [(AtomicUsize, AtomicUsize); MAX_CODE_RANGES] =
+    [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; MAX_CODE_RANGES];
 static REP_MOVSB: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 
 type SetValue = unsafe extern "C" fn(*const c_char, *const c_char) -> c_int;
@@ -41,10 +41,10 @@ fn prepare() -> bool {
         return false;
     }
     REP_MOVSB.store(routine as *mut u8, Ordering::Release);
-    let (ranges, used) = modules::ucx_code::<MOST_RANGES>();
-    for (slot, (start, end)) in CODE.iter().zip(ranges.into_iter().take(used)) {
-        slot.0.store(start, Ordering::Relaxed);
-        slot.1.store(end, Ordering::Relaxed);
+    let (ranges, used) = modules::ucx_code::<MAX_CODE_RANGES>();
+    for (entry, (start, end)) in CODE.iter().zip(ranges.into_iter().take(used)) {
+        entry.0.store(start, Ordering::Relaxed);
+        entry.1.store(end, Ordering::Relaxed);
     }
     used > 0
 }

@@ -1,6 +1,6 @@
-//! Memory for copytune's own data. Rust ends the process where there is none; the program that copytune is a guest of must not
-//! end for it. So a reserve, which is mapped beforehand and costs no memory until then, serves what is asked for after the C library
-//! has failed once, until the hooks that are running have returned: copytune is off from that moment.
+//! Memory for copytune's own data. Rust ends the process where an allocation fails, but the host program must not end
+//! for that. So once the C library has refused memory, a reserve serves the hooks that are still running, and
+//! copytune is off from that moment. The reserve is mapped beforehand and costs no memory until then.
 
 use crate::sys::phase;
 use core::alloc::{GlobalAlloc, Layout};
@@ -11,17 +11,18 @@ use core::sync::atomic::{
 };
 use std::alloc::System;
 
-/// Before MPI_Init, for what the constructor needs.
-const FIRST: usize = 64 << 10;
-/// From MPI_Init on: what a call, the reading of a usual state or its writing may need besides the tables that grow.
-const USUAL: usize = 8 << 20;
-/// Tables of at least so many bytes count: they grow to twice their size, and what is worked out from them is in proportion.
-const LARGE: usize = 256 << 10;
-const TIMES: usize = 4;
-/// What blocks of at least so many bytes are aligned to, shorter ones to their length.
-const ALIGNED: usize = 64;
+/// Reserve before MPI_Init, for the constructor.
+const EARLY_BYTES: usize = 64 << 10;
+/// Reserve from MPI_Init on: what a call, or reading and writing a usual state, needs besides growing tables.
+const RESERVE_BYTES: usize = 8 << 20;
+/// Allocations from here on extend the reserve: a table grows to twice its size, and what is computed from it is in
+/// proportion.
+const LARGE_BYTES: usize = 256 << 10;
+const RESERVE_PER_TABLE: usize = 4;
+/// The alignment of blocks at least so long; shorter ones are aligned to their length.
+const MAX_BLOCK_ALIGNMENT: usize = 64;
 /// Pieces of the reserve.
-const PIECES: usize = 12;
+const MAX_PIECES: usize = 12;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -29,16 +30,16 @@ static ALLOCATOR: Allocator = Allocator;
 struct Allocator;
 
 #[repr(C, align(64))]
-struct Room(UnsafeCell<[u8; FIRST]>);
+struct Room(UnsafeCell<[u8; EARLY_BYTES]>);
 
 // SAFETY: each byte is given away once (`Piece::take`).
 unsafe impl Sync for Room {}
 
-static ROOM: Room = Room(UnsafeCell::new([0; FIRST]));
-static RESERVE: [Piece; PIECES] = [const { Piece::new() }; PIECES];
+static ROOM: Room = Room(UnsafeCell::new([0; EARLY_BYTES]));
+static RESERVE: [Piece; MAX_PIECES] = [const { Piece::new() }; MAX_PIECES];
 /// Bytes of the longest allocation for which the reserve is long enough.
-static COVERED: AtomicUsize = AtomicUsize::new(LARGE);
-/// As many bytes as [`USUAL`] of address space, which the program gets back when memory is exhausted: it may need some next.
+static COVERED: AtomicUsize = AtomicUsize::new(LARGE_BYTES);
+/// Address space of [`RESERVE_BYTES`] that the program gets back when memory is exhausted: it may need some next.
 static BALLAST: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static GROWS: AtomicBool = AtomicBool::new(false);
 static EXHAUSTED: AtomicBool = AtomicBool::new(false);
@@ -100,8 +101,8 @@ pub fn is_exhausted() -> bool {
 
 /// Whether there is room for reading or writing a state, and for what the largest tables may need, so that it may be begun.
 pub fn is_room_for_state() -> bool {
-    let largest = COVERED.load(Relaxed).saturating_mul(TIMES);
-    let bytes = largest.saturating_add(USUAL);
+    let largest = COVERED.load(Relaxed).saturating_mul(RESERVE_PER_TABLE);
+    let bytes = largest.saturating_add(RESERVE_BYTES);
     let room = map(bytes);
     if !room.is_null() {
         // SAFETY: the mapping that was just made.
@@ -123,8 +124,8 @@ fn map(bytes: usize) -> *mut u8 {
 
 /// MPI is initialised: maps the reserve. False: there is not even address space for it.
 pub fn prepare() -> bool {
-    BALLAST.store(map(USUAL), Release);
-    extend(USUAL)
+    BALLAST.store(map(RESERVE_BYTES), Release);
+    extend(RESERVE_BYTES)
 }
 
 /// Adds a piece to the reserve.
@@ -147,7 +148,7 @@ fn cover(bytes: usize) {
         return;
     }
     if bytes > COVERED.load(Relaxed) {
-        if extend(bytes.saturating_mul(TIMES)) {
+        if extend(bytes.saturating_mul(RESERVE_PER_TABLE)) {
             COVERED.store(bytes.saturating_mul(2), Relaxed);
         } else {
             exhausted();
@@ -161,7 +162,7 @@ fn exhausted() {
         let ballast = BALLAST.swap(core::ptr::null_mut(), AcqRel);
         if !ballast.is_null() {
             // SAFETY: a mapping that nobody uses.
-            unsafe { libc::munmap(ballast.cast(), USUAL) };
+            unsafe { libc::munmap(ballast.cast(), RESERVE_BYTES) };
         }
         phase::out_of_memory();
     }
@@ -172,13 +173,13 @@ fn exhausted() {
 fn from_reserve(layout: Layout) -> *mut u8 {
     exhausted();
     if let Some(first) = RESERVE.first() {
-        first.set(ROOM.0.get().cast(), FIRST);
+        first.set(ROOM.0.get().cast(), EARLY_BYTES);
     }
     let Some((kind, whole)) = kind_of(layout) else {
         return core::ptr::null_mut();
     };
     // Blocks are aligned for no more.
-    if layout.align() <= ALIGNED {
+    if layout.align() <= MAX_BLOCK_ALIGNMENT {
         let given_back = kind.take();
         if !given_back.is_null() {
             return given_back;
@@ -197,12 +198,12 @@ fn kind_of(layout: Layout) -> Option<(&'static Kind, Layout)> {
     let kind = KINDS.get(bytes.trailing_zeros() as usize)?;
     Some((
         kind,
-        Layout::from_size_align(bytes, bytes.min(ALIGNED).max(layout.align())).ok()?,
+        Layout::from_size_align(bytes, bytes.min(MAX_BLOCK_ALIGNMENT).max(layout.align())).ok()?,
     ))
 }
 
-/// Blocks of one length that were given back, each of which holds the next one's address. One thread at a time is at them; they are few,
-/// and no thread stays.
+/// Blocks of one length that were given back, as a list through the blocks. One thread at a time uses it: blocks are
+/// few, and no thread stays.
 struct Kind {
     is_taken: AtomicBool,
     first: AtomicPtr<u8>,

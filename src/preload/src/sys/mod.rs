@@ -1,4 +1,17 @@
 //! The ground under the rest: what a process is made of, and nothing of MPI.
+//!
+//! | module | for |
+//! | --- | --- |
+//! | allocation | the allocator, and its reserve for exhausted memory |
+//! | cancellation | keeps hooks from becoming cancellation points |
+//! | clock | the time stamp counter, or the monotonic clock |
+//! | elf | symbol tables, and the slots by which modules call functions |
+//! | log | lines on standard error |
+//! | modules | loaded modules, and which of them are MPI's |
+//! | next | the next implementations of hooked functions |
+//! | phase | the flags of copytune's life, and the panic guard |
+//! | resolve | looks functions up |
+//! | tls | a few bytes for each thread |
 
 pub mod allocation;
 pub mod cancellation;

@@ -9,17 +9,17 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::panic::catch_unwind;
 use std::sync::OnceLock;
 
-const DORMANT: u8 = 0;
+const NOT_STARTED: u8 = 0;
 const ON: u8 = 1;
 const OFF: u8 = 2;
 /// One thread starts copytune; no other one does, and no call is followed yet.
 const STARTING: u8 = 3;
 
-static PHASE: AtomicU8 = AtomicU8::new(DORMANT);
+static PHASE: AtomicU8 = AtomicU8::new(NOT_STARTED);
 static THREADED: AtomicBool = AtomicBool::new(false);
 static UCX_OPEN: AtomicBool = AtomicBool::new(false);
-/// See [`is_plain`]: one flag for all, as every call asks for it.
-static PLAIN: AtomicBool = AtomicBool::new(false);
+/// See [`is_fast_path`]: one flag for all, as every call asks for it.
+static FAST_PATH: AtomicBool = AtomicBool::new(false);
 /// Sessions (MPI 4.0, 11.3) and MPI_Init that have not been finalised.
 static OPEN: AtomicU32 = AtomicU32::new(0);
 static AT_OFF: OnceLock<AtOff> = OnceLock::new();
@@ -46,8 +46,8 @@ pub fn is_on() -> bool {
 }
 
 /// Whether MPI was not initialised yet.
-pub fn is_dormant() -> bool {
-    PHASE.load(Ordering::Relaxed) == DORMANT
+pub fn is_not_started() -> bool {
+    PHASE.load(Ordering::Relaxed) == NOT_STARTED
 }
 
 /// Whether several threads may call MPI at a time.
@@ -67,23 +67,23 @@ pub fn is_ucx_open() -> bool {
     UCX_OPEN.load(Ordering::Relaxed)
 }
 
-/// They do from now on, or no longer. Returns whether they did.
+/// Says whether they do from now on. Returns whether they did.
 pub fn set_ucx_open(open: bool) -> bool {
     let before = UCX_OPEN.swap(open, Ordering::AcqRel);
-    update_plain();
+    update_fast_path();
     before
 }
 
-/// Whether calls are followed, and copies matter in no call but those whose own message's copies do: neither other threads'
-/// messages nor UCX's copies are to be seen to.
+/// Whether calls are followed and only the own message's copies matter in each: neither other threads' messages nor
+/// UCX's copies do.
 #[inline(always)]
-pub fn is_plain() -> bool {
-    PLAIN.load(Ordering::Relaxed)
+pub fn is_fast_path() -> bool {
+    FAST_PATH.load(Ordering::Relaxed)
 }
 
-fn update_plain() {
+fn update_fast_path() {
     let plain = is_on() && !is_threaded() && !is_ucx_open();
-    PLAIN.store(plain, Ordering::Relaxed);
+    FAST_PATH.store(plain, Ordering::Relaxed);
 }
 
 /// Whether MPI is initialised and not finalised, so that its library stays where it is.
@@ -110,14 +110,14 @@ pub fn at_off(actions: AtOff) {
 
 /// Begins to start; false: another thread has, as sessions may be initialised by several at once (MPI 4.0, 11.3).
 pub fn begin() -> bool {
-    change(DORMANT, STARTING)
+    change(NOT_STARTED, STARTING)
 }
 
 /// Calls are followed from now on; false: copytune was switched off meanwhile.
 pub fn go_on() -> bool {
     let is_on = change(STARTING, ON);
     if is_on {
-        update_plain();
+        update_fast_path();
     }
     is_on
 }
@@ -147,7 +147,7 @@ pub fn stand_aside() {
 /// The flags alone: for a forked child, where what is shared is its parent's.
 pub fn set_off() {
     PHASE.store(OFF, Ordering::SeqCst);
-    update_plain();
+    update_fast_path();
 }
 
 /// The C library has refused memory: nothing is begun any more. UCX gets its copies back at the end.

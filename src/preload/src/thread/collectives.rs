@@ -3,7 +3,7 @@
 
 use crate::direct;
 use crate::mpi::arguments::Arguments;
-use crate::mpi::entry_points::Slot;
+use crate::mpi::entry_points::EntryPoint;
 use crate::mpi::messages;
 use crate::mpi::span::Span;
 use crate::sys::phase;
@@ -12,10 +12,10 @@ use copytune_core::mpi::calls::{Blocks, Data, Role, Source};
 
 impl Session {
     /// A collective begins: are buffers wanted? What threads show of blocking sends is none of its messages.
-    pub(super) fn offer_on_demand(&mut self, slot: &Slot, arguments: Arguments) {
+    pub(super) fn promote_sources_on_demand(&mut self, entry: &EntryPoint, arguments: Arguments) {
         direct::hide_others(0, usize::MAX);
         if direct::has_requests() {
-            phase::guarded(|| self.offer(slot, arguments));
+            phase::guarded(|| self.promote_sources(entry, arguments));
         }
     }
 
@@ -24,20 +24,25 @@ impl Session {
     /// library alone, which is not called yet.
     #[cold]
     #[inline(never)]
-    fn offer(&mut self, slot: &Slot, arguments: Arguments) {
-        let Role::Collective { sources, .. } = slot.call().role else {
+    fn promote_sources(&mut self, entry: &EntryPoint, arguments: Arguments) {
+        let Role::Collective { sources, .. } = entry.call().role else {
             return;
         };
         for &source in sources {
-            if let Some((Span { start, end }, bytes)) = self.source(slot, arguments, source) {
+            if let Some((Span { start, end }, bytes)) = self.source(entry, arguments, source) {
                 direct::sending(start, end, bytes, false);
             }
         }
     }
 
     /// Where a source lies, and the bytes of its data. `None` where that is not certain, or there is none in this call.
-    fn source(&mut self, slot: &Slot, arguments: Arguments, source: Source) -> Option<(Span, u64)> {
-        let binding = slot.binding;
+    fn source(
+        &mut self,
+        entry: &EntryPoint,
+        arguments: Arguments,
+        source: Source,
+    ) -> Option<(Span, u64)> {
+        let binding = entry.binding;
         let buffer = arguments.word(source.data.buffer);
         let mut data = source.data;
         if source.may_be_left_out {
@@ -46,10 +51,10 @@ impl Session {
             }
             if binding.is_fortran() {
                 // What Fortran's MPI_IN_PLACE is, is less certain than C's: a datatype that means nothing is never asked about.
-                data = same_as_received(slot, arguments, data)?;
+                data = same_as_received(entry, arguments, data)?;
             }
         }
-        let last = slot.call().arguments(binding) - 1 - u8::from(binding.is_fortran());
+        let last = entry.call().arguments(binding) - 1 - u8::from(binding.is_fortran());
         let communicator = arguments.word(last);
         let place = self
             .datatypes
@@ -75,15 +80,15 @@ impl Session {
 }
 
 /// The arguments of the call's message, which always mean something, where `data` has the same count and datatype.
-fn same_as_received(slot: &Slot, arguments: Arguments, data: Data) -> Option<Data> {
+fn same_as_received(entry: &EntryPoint, arguments: Arguments, data: Data) -> Option<Data> {
     let Role::Collective {
         message: Some(message),
         ..
-    } = slot.call().role
+    } = entry.call().role
     else {
         return None;
     };
-    let integer = |position| messages::integer(arguments, position, slot.binding);
+    let integer = |position| messages::integer(arguments, position, entry.binding);
     let same = |a, b| integer(a) == integer(b);
     (same(data.count, message.count) && same(data.datatype, message.datatype)).then_some(Data {
         buffer: data.buffer,

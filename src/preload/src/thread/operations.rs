@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use hashbrown::HashTable;
 
 /// Stands for "no node".
-pub const NOBODY: NodeId = NodeId::MAX;
+pub const NO_NODE: NodeId = NodeId::MAX;
 
 /// Whose copy it is, and what is to make it.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ pub struct Owner {
 impl Owner {
     /// Of a copy that belongs to no message known here.
     pub const NONE: Owner = Owner {
-        node: NOBODY,
+        node: NO_NODE,
         routine: None,
     };
 }
@@ -52,7 +52,7 @@ struct Live {
 }
 
 /// Most operations followed at a time in one thread; further ones use the default.
-const OPERATIONS: usize = 512;
+const MAX_OPERATIONS: usize = 512;
 
 struct Operation {
     request: u64,
@@ -71,7 +71,7 @@ struct Operation {
 
 /// One thread's buffers in use. Its own thread writes it, any thread reads it.
 pub struct Board {
-    live: [Live; OPERATIONS * 2],
+    live: [Live; MAX_OPERATIONS * 2],
     count: AtomicUsize,
 }
 
@@ -126,7 +126,7 @@ impl Ranges {
     /// An empty table; all its memory is allocated here.
     pub fn new(board: &'static Board) -> Self {
         Self {
-            operations: (0..OPERATIONS)
+            operations: (0..MAX_OPERATIONS)
                 .map(|_| Operation {
                     request: 0,
                     spans: Spans::default(),
@@ -139,8 +139,8 @@ impl Ranges {
                     position: 0,
                 })
                 .collect(),
-            by_request: HashTable::with_capacity(OPERATIONS * 2),
-            free: (0..OPERATIONS as u32).rev().collect(),
+            by_request: HashTable::with_capacity(MAX_OPERATIONS * 2),
+            free: (0..MAX_OPERATIONS as u32).rev().collect(),
             board,
             hand: 0,
         }
@@ -300,8 +300,8 @@ impl Ranges {
 
     /// Frees the next operation in turn that is not persistent.
     fn give_up(&mut self) -> Option<u32> {
-        for _ in 0..OPERATIONS {
-            self.hand = (self.hand + 1) % OPERATIONS;
+        for _ in 0..MAX_OPERATIONS {
+            self.hand = (self.hand + 1) % MAX_OPERATIONS;
             if self
                 .operations
                 .get(self.hand)

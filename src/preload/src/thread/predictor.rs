@@ -2,16 +2,16 @@
 //! takes the place of asking for its datatypes' sizes and of looking its site up.
 
 use crate::mpi::arguments::Arguments;
-use crate::mpi::entry_points::{Reading, Slot};
+use crate::mpi::entry_points::{EntryPoint, Reading};
 use crate::mpi::messages;
 use crate::mpi::span::Span;
 use crate::thread::sites::Place;
 use core::cell::Cell;
 
-/// A call of a site as it was last time. Never freed, as sessions are not, so that each can point to the next.
+/// The latest call of a site. Never freed, as sessions are not, so that each can point to the next.
 #[derive(Debug)]
 pub struct Remembered {
-    slot: Cell<*const Slot>,
+    entry: Cell<*const EntryPoint>,
     from: Cell<usize>,
     counts: [Cell<usize>; 2],
     types: [Cell<usize>; 2],
@@ -29,10 +29,10 @@ pub struct Remembered {
 }
 
 impl Remembered {
-    /// One that no call is like.
+    /// One that no call matches.
     fn new(site: u32) -> &'static Self {
         Box::leak(Box::new(Self {
-            slot: Cell::new(core::ptr::null()),
+            entry: Cell::new(core::ptr::null()),
             from: Cell::new(0),
             counts: [const { Cell::new(0) }; 2],
             types: [const { Cell::new(0) }; 2],
@@ -98,7 +98,7 @@ pub struct Meaning {
 
 /// One thread's expectations. Sites have the numbers of [`copytune_core::mpi::call_site::Sites`].
 #[derive(Debug)]
-pub struct Forecast {
+pub struct Predictor {
     sites: Vec<&'static Remembered>,
     /// The site of the latest call.
     last: &'static Remembered,
@@ -106,7 +106,7 @@ pub struct Forecast {
     guess: Option<&'static Remembered>,
 }
 
-impl Default for Forecast {
+impl Default for Predictor {
     fn default() -> Self {
         Self {
             sites: Vec::new(),
@@ -116,30 +116,34 @@ impl Default for Forecast {
     }
 }
 
-impl Forecast {
+impl Predictor {
     /// The site of this call, if it is the one that was expected, with the words that it had.
     #[inline(always)]
-    pub fn check(&self, slot: &'static Slot, arguments: Arguments) -> Option<&'static Remembered> {
+    pub fn check(
+        &self,
+        entry: &'static EntryPoint,
+        arguments: Arguments,
+    ) -> Option<&'static Remembered> {
         let site = self.guess?;
-        let foreseen = core::ptr::eq(site.slot.get(), slot)
+        let predicted = core::ptr::eq(site.entry.get(), entry)
             && site.from.get() == arguments.return_address()
             && site.freed.get() == messages::freed()
-            && site.has(Words::of(slot, arguments));
-        foreseen.then_some(site)
+            && site.has(Words::of(entry, arguments));
+        predicted.then_some(site)
     }
 
-    /// The call that was foreseen comes.
+    /// The predicted call has come.
     #[inline(always)]
-    pub fn comes_true(&mut self, site: &'static Remembered) {
+    pub fn confirm(&mut self, site: &'static Remembered) {
         self.last = site;
         self.guess = site.next.get();
     }
 
-    /// A site's call came that was not expected.
+    /// A call came that was not predicted.
     pub fn learn(
         &mut self,
         place: Place,
-        slot: &'static Slot,
+        entry: &'static EntryPoint,
         arguments: Arguments,
         handle_mask: usize,
         meaning: Meaning,
@@ -151,14 +155,14 @@ impl Forecast {
         let Some(&now) = self.sites.get(place.site as usize) else {
             return;
         };
-        let (seen, words) = match slot.words.reading {
-            // A call that more follows from than its words is never foreseen.
+        let (seen, words) = match entry.words.reading {
+            // More than such a call's words must be looked at, so it is never predicted.
             Reading::Never => (core::ptr::null(), Words::NONE),
-            Reading::Nothing => (&raw const *slot, Words::NONE),
-            _ => (&raw const *slot, Words::of(slot, arguments)),
+            Reading::Nothing => (&raw const *entry, Words::NONE),
+            _ => (&raw const *entry, Words::of(entry, arguments)),
         };
-        let [counts, types] = slot.words.masks;
-        now.slot.set(seen);
+        let [counts, types] = entry.words.masks;
+        now.entry.set(seen);
         now.from.set(arguments.return_address());
         for end in 0..2 {
             now.counts[end].set(words.counts[end]);
@@ -176,7 +180,7 @@ impl Forecast {
             now.next.set(Some(now));
         }
         self.last.next.set(Some(now));
-        self.comes_true(now);
+        self.confirm(now);
     }
 
     /// What is remembered of a site.
@@ -199,11 +203,11 @@ impl Words {
     };
 
     #[inline(always)]
-    fn of(slot: &Slot, arguments: Arguments) -> Self {
-        let ends = slot.words.ends;
+    fn of(entry: &EntryPoint, arguments: Arguments) -> Self {
+        let ends = entry.words.ends;
         let counts = ends.map(|end| arguments.at(end.count));
         let types = ends.map(|end| arguments.at(end.datatype));
-        if slot.words.reading == Reading::References {
+        if entry.words.reading == Reading::References {
             // SAFETY: default INTEGERs, or derived types that hold one, by reference (MPI 4.0, 19.1 and A.4); they are
             // the program's, live.
             let read = |word| unsafe { *(word as *const u32) } as usize;

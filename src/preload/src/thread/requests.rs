@@ -2,14 +2,14 @@
 
 use crate::direct;
 use crate::mpi::arguments::Arguments;
-use crate::mpi::entry_points::Slot;
+use crate::mpi::entry_points::EntryPoint;
 use crate::mpi::messages;
 use crate::thread::operations::Owner;
 use crate::thread::session::{After, Session};
 use copytune_core::mpi::calls::{Binding, Finish, Role};
 
-/// Most requests of one Wait or Test call that are looked at.
-const MOST_REQUESTS: i64 = 4096;
+/// Requests of one Wait or Test call beyond this are ignored.
+const MAX_REQUESTS: i64 = 4096;
 
 impl Session {
     /// The request handle in entry `index` of the array at `address`.
@@ -34,76 +34,76 @@ impl Session {
         })
     }
 
-    /// Shows each request of a Start, Wait or Test call to `visit`, with its position.
+    /// Calls `visit` with each request of a Start, Wait or Test call and its position.
     fn requests(
         &mut self,
-        slot: &Slot,
+        entry: &EntryPoint,
         arguments: Arguments,
         mut visit: impl FnMut(&mut Self, u64, u32),
     ) {
-        let (count, address) = match slot.call().role {
+        let (count, address) = match entry.call().role {
             Role::Start | Role::Forget | Role::Finish(Finish::Wait | Finish::Test) => {
                 (1, arguments.word(0))
             }
             _ => (
-                messages::integer(arguments, 0, slot.binding),
+                messages::integer(arguments, 0, entry.binding),
                 arguments.word(1),
             ),
         };
-        for index in 0..count.clamp(0, MOST_REQUESTS) as usize {
-            if let Some(request) = self.request(slot.binding, address, index) {
+        for index in 0..count.clamp(0, MAX_REQUESTS) as usize {
+            if let Some(request) = self.request(entry.binding, address, index) {
                 visit(self, request, index as u32);
             }
         }
     }
 
     /// Message bytes of the persistent requests of a Start call.
-    pub(super) fn persistent_bytes(&mut self, slot: &Slot, arguments: Arguments) -> u64 {
+    pub(super) fn persistent_bytes(&mut self, entry: &EntryPoint, arguments: Arguments) -> u64 {
         let mut bytes = 0;
-        self.requests(slot, arguments, |session, request, _| {
+        self.requests(entry, arguments, |session, request, _| {
             bytes += session.ranges.bytes(request)
         });
         bytes
     }
 
     /// The persistent requests of a Start call begin, at the site `owner`.
-    pub(super) fn before_start(&mut self, slot: &Slot, arguments: Arguments, owner: Owner) {
-        self.requests(slot, arguments, |session, request, _| {
-            if direct::is_asked() {
-                session.start_directly(request);
+    pub(super) fn before_start(&mut self, entry: &EntryPoint, arguments: Arguments, owner: Owner) {
+        self.requests(entry, arguments, |session, request, _| {
+            if direct::is_send_watched() {
+                session.promote_started(request);
             }
             session.ranges.activate(request, owner)
         });
     }
 
-    /// The same where nothing is learnt from it.
-    pub(super) fn start_at_rest(&mut self, slot: &Slot, arguments: Arguments) {
-        self.requests(slot, arguments, |session, request, _| {
-            session.start_directly(request)
+    /// The same in a dormant thread.
+    pub(super) fn start_while_dormant(&mut self, entry: &EntryPoint, arguments: Arguments) {
+        self.requests(entry, arguments, |session, request, _| {
+            session.promote_started(request)
         });
     }
 
     /// Lets the buffer of a persistent send that begins be promoted.
-    fn start_directly(&self, request: u64) {
+    fn promote_started(&self, request: u64) {
         match self.ranges.sends(request) {
             Some((span, bytes)) => {
                 direct::sending(span.start, span.end, bytes, false);
             }
-            // Another thread may have made it: it may send anything.
+            // Another thread may have made the request: it may send anything.
             None => direct::hide_others(0, usize::MAX),
         }
     }
 
     /// Chains the operations that a Wait or Test call concerns, or forgets that of a Cancel or Request_free.
-    pub(super) fn before_finish(&mut self, slot: &Slot, arguments: Arguments) -> After {
-        if slot.call().role == Role::Forget {
-            self.requests(slot, arguments, |session, request, _| {
+    pub(super) fn before_finish(&mut self, entry: &EntryPoint, arguments: Arguments) -> After {
+        if entry.call().role == Role::Forget {
+            self.requests(entry, arguments, |session, request, _| {
                 session.ranges.remove(request)
             });
             return After::Reset;
         }
         let mut chain = 0;
-        self.requests(slot, arguments, |session, request, position| {
+        self.requests(entry, arguments, |session, request, position| {
             chain = session.ranges.chain(request, position, chain);
         });
         self.present.chain = chain;
@@ -122,8 +122,8 @@ impl Session {
             _ => arguments.word(1),
         };
         let mut chain = self.present.chain;
-        // A request that is given twice makes the chain a ring: the count ends it.
-        for _ in 0..MOST_REQUESTS {
+        // A request given twice makes the chain a ring: the count ends the loop.
+        for _ in 0..MAX_REQUESTS {
             let Some((request, position, persistent, rest)) = self.ranges.link(chain) else {
                 break;
             };
@@ -144,7 +144,7 @@ impl Session {
 /// Whether the results of a Wait or Test call say that the persistent request at `position` is complete.
 fn persistent_done(finish: Finish, binding: Binding, arguments: Arguments, position: u32) -> bool {
     // Fortran counts from 1.
-    let wanted = position as i32 + i32::from(binding.is_fortran());
+    let expected = position as i32 + i32::from(binding.is_fortran());
     let result = |argument: u8, index: usize| {
         let address = arguments.word(argument) as *const i32;
         // SAFETY: a result argument that the completed call has just written: an int, a LOGICAL of 4 bytes, or an
@@ -155,10 +155,10 @@ fn persistent_done(finish: Finish, binding: Binding, arguments: Arguments, posit
         Finish::Wait | Finish::WaitAll => true,
         Finish::Test => result(1, 0).is_some_and(|flag| flag != 0),
         Finish::TestAll => result(2, 0).is_some_and(|flag| flag != 0),
-        Finish::Any => result(2, 0) == Some(wanted),
+        Finish::Any => result(2, 0) == Some(expected),
         Finish::Some => {
-            let count = result(2, 0).unwrap_or(0).clamp(0, MOST_REQUESTS as i32);
-            (0..count as usize).any(|index| result(3, index) == Some(wanted))
+            let count = result(2, 0).unwrap_or(0).clamp(0, MAX_REQUESTS as i32);
+            (0..count as usize).any(|index| result(3, index) == Some(expected))
         }
     }
 }

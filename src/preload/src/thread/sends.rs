@@ -1,8 +1,8 @@
-//! Sends: receivers may read their buffers directly (see `direct`).
+//! Sends, whose buffers receivers may read directly (see `direct`).
 
 use crate::direct;
 use crate::mpi::arguments::Arguments;
-use crate::mpi::entry_points::Slot;
+use crate::mpi::entry_points::EntryPoint;
 use crate::mpi::messages;
 use crate::mpi::span::Spans;
 use crate::sys::phase;
@@ -12,44 +12,44 @@ use crate::thread::session::{After, Present, Session, spans};
 use copytune_core::mpi::calls::{Completion, Role};
 
 impl Session {
-    /// A buffer is sent that receivers may want to read directly, or do.
+    /// A call sends a buffer that receivers read directly, or ask to.
     #[inline(never)]
     pub(super) fn announce(
         &mut self,
-        slot: &'static Slot,
+        entry: &'static EntryPoint,
         arguments: Arguments,
         message: Meaning,
     ) -> After {
-        if slot.offers {
-            self.offer_on_demand(slot, arguments);
+        if entry.has_sources {
+            self.promote_sources_on_demand(entry, arguments);
             return After::Reset;
         }
-        let spans = spans(slot, arguments, message.reach);
-        match phase::guarded(|| self.send_directly(slot, spans, message.sent)) {
+        let spans = spans(entry, arguments, message.reach);
+        match phase::guarded(|| self.send_directly(entry, spans, message.sent)) {
             Some(true) => After::Work,
             _ => After::Reset,
         }
     }
 
-    /// A call of a resting thread that is to be seen: it may send what peers want or read, make a persistent operation, or free
-    /// a datatype. Nothing is learnt from it. Returns what is to follow.
-    pub fn pass_resting(&mut self, slot: &'static Slot, arguments: Arguments) -> After {
-        self.while_busy(|session| session.see_resting(slot, arguments))
+    /// A dormant thread's call that must be seen: it may send what peers want, make a persistent operation, or free a
+    /// datatype. Nothing is learnt from it. Returns what to do after it.
+    pub fn pass_dormant(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> After {
+        self.while_busy(|session| session.see_dormant(entry, arguments))
             .unwrap_or(After::Reset)
     }
 
-    fn see_resting(&mut self, slot: &'static Slot, arguments: Arguments) -> After {
-        match slot.call().role {
+    fn see_dormant(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> After {
+        match entry.call().role {
             Role::Transfer {
                 send,
                 receive,
                 completion,
             } => {
-                let mut message = |data| self.datatypes.message(data, slot.binding, arguments);
+                let mut message = |data| self.datatypes.message(data, entry.binding, arguments);
                 let sent = send.map(&mut message).unwrap_or_default();
                 let received = receive.map(&mut message).unwrap_or_default();
                 let reach = [sent, received].map(|message| self.datatypes.reach(message));
-                let spans = spans(slot, arguments, reach);
+                let spans = spans(entry, arguments, reach);
                 if let Completion::Persistent(_) = completion {
                     self.present = Present {
                         owner: Owner::NONE,
@@ -59,19 +59,19 @@ impl Session {
                     };
                     return After::Work;
                 }
-                let is_asked = sent.bytes > 0 && direct::is_asked();
-                match is_asked && self.send_directly(slot, spans, sent.bytes) {
+                let is_send_watched = sent.bytes > 0 && direct::is_send_watched();
+                match is_send_watched && self.send_directly(entry, spans, sent.bytes) {
                     true => After::Work,
                     false => After::Reset,
                 }
             }
-            Role::Collective { .. } if slot.offers => {
-                self.offer_on_demand(slot, arguments);
+            Role::Collective { .. } if entry.has_sources => {
+                self.promote_sources_on_demand(entry, arguments);
                 After::Reset
             }
             Role::Start | Role::StartAll => {
-                if direct::is_asked() {
-                    self.start_at_rest(slot, arguments);
+                if direct::is_send_watched() {
+                    self.start_while_dormant(entry, arguments);
                 }
                 After::Reset
             }
@@ -83,22 +83,22 @@ impl Session {
         }
     }
 
-    /// Lets the buffer of a send be promoted, or its ends be shown: true if they are, until [`Session::hide`].
+    /// Lets a send's buffer be promoted, or shown. True: it is shown, until [`Session::hide`].
     pub(super) fn send_directly(
         &mut self,
-        slot: &'static Slot,
+        entry: &'static EntryPoint,
         Spans { send, receive }: Spans,
         sent: u64,
     ) -> bool {
         self.hide();
-        // What is received into the same memory changes it before the call returns.
-        let blocking = slot.is_blocking
+        // A message received into the same memory changes it before the call returns.
+        let blocking = entry.is_blocking
             && (receive.is_empty() || receive.end <= send.start || send.end <= receive.start);
-        self.shown = direct::sending(send.start, send.end, sent, blocking).map(|it| (it, slot));
+        self.shown = direct::sending(send.start, send.end, sent, blocking).map(|it| (it, entry));
         self.shown.is_some()
     }
 
-    /// The call that sent it returns, or was left: nobody may read what is shown any more.
+    /// The sending call has returned, or was left: nobody may read its notice any more.
     #[inline]
     pub fn hide(&mut self) {
         if let Some((shown, _)) = self.shown.take() {
@@ -107,9 +107,10 @@ impl Session {
         }
     }
 
-    /// A call seems to be made inside another one. The same function by another of its names, as Fortran's bindings call C's, sends
-    /// what is shown; before any other one, the send may have been left in a way that the stack does not tell.
-    pub fn hide_before(&mut self, inner: &'static Slot) {
+    /// A call seems to be nested in the one that sends. The same function by another name (Fortran's bindings call
+    /// C's) sends the same message. Before any other one the notice is hidden: the send may have been left in a way
+    /// that the stack does not show.
+    pub fn hide_before(&mut self, inner: &'static EntryPoint) {
         if let Some((_, outer)) = self.shown
             && (core::ptr::eq(inner, outer) || !core::ptr::eq(inner.call(), outer.call()))
         {

@@ -3,16 +3,15 @@
 
 use crate::direct;
 use crate::mpi::arguments::Arguments;
-use crate::mpi::entry_points::{Reading, Slot};
+use crate::mpi::entry_points::{EntryPoint, Reading};
 use crate::mpi::messages::{self, Datatypes, Message};
 use crate::mpi::span::{Span, Spans};
 use crate::mpi::ucx;
 use crate::sys::clock::Ticks;
 use crate::sys::phase;
 use crate::thread::job::Job;
-use crate::thread::operations::{Active, Board, NOBODY, Owner, Ranges};
-use crate::thread::predictor::{Forecast, Meaning};
-use crate::thread::sessions;
+use crate::thread::operations::{Active, Board, Owner, Ranges};
+use crate::thread::predictor::{Meaning, Predictor};
 use crate::thread::sites::{IGNORED, Place};
 use copytune_core::engine::Engine;
 use copytune_core::flow::NodeId;
@@ -30,7 +29,7 @@ pub struct Session {
     /// Reads from other processes.
     pub reader: direct::Reader,
     pub(super) sites: Sites,
-    forecast: Forecast,
+    predictor: Predictor,
     /// By node: what identifies its site across runs.
     pub signatures: Vec<Signature>,
     /// Path and build of the modules that hold sites.
@@ -39,17 +38,17 @@ pub struct Session {
     pub number: u32,
     pub(super) datatypes: Datatypes,
     pub(super) ranges: Ranges,
-    active: Active,
+    pub(super) active: Active,
     pub(super) present: Present,
-    /// Whether UCX's copies were closed because nothing is to be learnt.
+    /// Whether UCX has its inline copies back because nothing is to be learnt.
     dozed: bool,
-    /// Shows the ends of what the present call sends, which came by that symbol.
-    pub shown: Option<(&'static direct::Slot, &'static Slot)>,
-    /// Calls that are left of the rest that goes on when nothing is shown any more.
+    /// The notice of what the present call sends, and that call's entry point.
+    pub shown: Option<(&'static direct::Notice, &'static EntryPoint)>,
+    /// Dormant calls left, to be resumed when the notice is hidden.
     pub interrupted: usize,
-    /// Whether a living thread has it.
+    /// Whether a living thread owns the session.
     pub owned: AtomicBool,
-    /// With MPI_THREAD_MULTIPLE, whether the owner thread is where other threads may not look at it.
+    /// With MPI_THREAD_MULTIPLE: the owner is inside copytune, and other threads must not look.
     pub busy: AtomicBool,
 }
 
@@ -57,11 +56,11 @@ pub struct Session {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum After {
-    /// The outermost call: forget that it was there.
+    /// The outermost call: only forget it.
     Reset,
     /// A nested call, or copytune is off.
     Nothing,
-    /// As `Reset`, and look at what it has done.
+    /// As `Reset`, and examine what the call has done.
     Work,
 }
 
@@ -69,7 +68,7 @@ pub enum After {
 #[derive(Debug, Clone, Copy)]
 struct Subject {
     owner: Owner,
-    /// Whether its copies are to be found out.
+    /// Whether its copies must be matched.
     matters: bool,
 }
 
@@ -83,14 +82,14 @@ pub(super) struct Present {
 }
 
 impl Session {
-    /// A session that has seen nothing.
+    /// A new session.
     pub fn new(job: &'static Job, board: &'static Board, number: u32) -> Self {
         Self {
             job,
             engine: job.new_engine(),
             reader: direct::Reader::default(),
             sites: Sites::default(),
-            forecast: Forecast::default(),
+            predictor: Predictor::default(),
             signatures: Vec::new(),
             builds: Vec::new(),
             number,
@@ -114,45 +113,52 @@ impl Session {
         }
     }
 
-    /// Whether [`Self::pass`] is worth a try: no execution is timed, no operation in progress.
+    /// Whether [`Self::pass`] may apply: no execution is timed, and no operation is in flight.
     #[inline(always)]
     pub fn is_quiet(&self) -> bool {
         !self.engine.is_timing() && self.ranges.is_empty()
     }
 
-    /// Before a call: all that there is to do for one that was foreseen and in which nothing is to be learnt or changed.
-    /// Returns what is to follow; `None`, and nothing done, for any other. For use while [`phase::is_plain`] and
-    /// [`Self::is_quiet`].
+    /// The fast path before a call that was predicted, where nothing is to be learnt or changed. `None`: nothing was
+    /// done, and the call takes the slow path. Only while [`phase::is_fast_path`] and [`Self::is_quiet`].
     #[inline(always)]
-    pub fn pass(&mut self, slot: &'static Slot, arguments: Arguments) -> Option<After> {
-        let site = self.forecast.check(slot, arguments)?;
+    pub fn pass(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> Option<After> {
+        let site = self.predictor.check(entry, arguments)?;
         if !self.engine.pass(site.place().node) {
             return None;
         }
-        self.forecast.comes_true(site);
-        if site.sent() > 0 && direct::is_asked() {
-            return Some(self.announce(slot, arguments, site.meaning()));
+        self.predictor.confirm(site);
+        if site.sent() > 0 && direct::is_send_watched() {
+            return Some(self.announce(entry, arguments, site.meaning()));
         }
         Some(After::Reset)
     }
 
-    /// Before a call. Returns what copies inside it are matched with (null: nothing), and what is to follow.
+    /// Before a call. Returns what its copies are matched with (null: nothing), and what to do after it.
     #[inline(always)]
-    pub fn enter(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
+    pub fn enter(
+        &mut self,
+        entry: &'static EntryPoint,
+        arguments: Arguments,
+    ) -> (*mut Active, After) {
         if phase::is_threaded() {
-            return self.enter_shared(slot, arguments);
+            return self.enter_shared(entry, arguments);
         }
-        self.follow(slot, arguments)
+        self.follow(entry, arguments)
     }
 
-    /// The same where other threads may look at the session.
+    /// The same with MPI_THREAD_MULTIPLE.
     #[inline(never)]
-    fn enter_shared(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
-        let result = self.while_busy(|it| it.follow(slot, arguments));
+    fn enter_shared(
+        &mut self,
+        entry: &'static EntryPoint,
+        arguments: Arguments,
+    ) -> (*mut Active, After) {
+        let result = self.while_busy(|it| it.follow(entry, arguments));
         result.unwrap_or((core::ptr::null_mut(), After::Reset))
     }
 
-    /// Runs `part`, if copytune is on. Other threads do not look at the session meanwhile.
+    /// Runs `part` if copytune is on, while other threads do not look at the session.
     pub(super) fn while_busy<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.busy.swap(true, Ordering::SeqCst);
         let result = phase::is_on().then(|| part(self));
@@ -160,21 +166,22 @@ impl Session {
         result
     }
 
-    /// Nothing has been learnt for some time; `after` follows the call that is under way. Returns how many calls may pass unseen from here on. While nothing is
-    /// to be learnt UCX has its inline copies back, unless other threads still need them through memcpy.
+    /// Nothing was learnt for some time: the thread may become dormant. Returns how many calls may pass unseen after
+    /// the present one, which `after` follows. Meanwhile UCX has its inline copies back, unless other threads need
+    /// them through memcpy.
     #[cold]
-    pub fn rest(&mut self, after: After) -> usize {
-        self.while_busy(|it| it.begin_rest(after)).unwrap_or(0)
+    pub fn fall_dormant(&mut self, after: After) -> usize {
+        self.while_busy(|it| it.begin_dormancy(after)).unwrap_or(0)
     }
 
-    fn begin_rest(&mut self, after: After) -> usize {
+    fn begin_dormancy(&mut self, after: After) -> usize {
         let idle = after == After::Reset && self.ranges.is_idle();
         let rest = self.engine.take_rest(&mut Ticks, idle);
         if self.engine.is_calm() && phase::is_ucx_open() && !phase::is_threaded() {
             ucx::close();
             self.dozed = true;
         }
-        // In a pause of learning they stay as they are: to change them and back takes longer than many calls.
+        // In a pause of learning UCX's copies stay as they are: changing them twice takes longer than many calls.
         if rest > 0 && phase::is_ucx_open() && self.engine.is_calm() {
             self.engine.refuse_rest();
             return 0;
@@ -186,7 +193,7 @@ impl Session {
         rest
     }
 
-    /// UCX's copies are needed again as soon as something is to be learnt.
+    /// Something is to be learnt again: UCX's copies must come through memcpy.
     #[cold]
     fn rouse(&mut self) {
         if !self.engine.is_calm() {
@@ -196,31 +203,31 @@ impl Session {
     }
 
     #[inline(always)]
-    fn follow(&mut self, slot: &'static Slot, arguments: Arguments) -> (*mut Active, After) {
-        // What a Wait or Test call ends is looked up before anything else.
-        if slot.finishes && !self.ranges.is_empty() {
-            return self.follow_unforeseen(slot, arguments);
+    fn follow(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> (*mut Active, After) {
+        // A Wait or Test call needs its operations looked up first.
+        if entry.finishes && !self.ranges.is_empty() {
+            return self.follow_unforeseen(entry, arguments);
         }
-        let Some(site) = self.forecast.check(slot, arguments) else {
-            return self.follow_unforeseen(slot, arguments);
+        let Some(site) = self.predictor.check(entry, arguments) else {
+            return self.follow_unforeseen(entry, arguments);
         };
-        self.forecast.comes_true(site);
+        self.predictor.confirm(site);
         let Some(subject) = self.step(site.place().node) else {
             return (self.matched(false), After::Reset);
         };
-        if subject.matters && slot.is_blocking {
-            // What `attribute` does, for most of the calls that matter.
-            self.active.spans = spans(slot, arguments, site.reach());
+        if subject.matters && entry.is_blocking {
+            // The short form of `attribute`, for most calls that matter.
+            self.active.spans = spans(entry, arguments, site.reach());
             self.active.owner = subject.owner;
-            let after = match site.sent() > 0 && direct::is_asked() {
-                true => self.announce(slot, arguments, site.meaning()),
+            let after = match site.sent() > 0 && direct::is_send_watched() {
+                true => self.announce(entry, arguments, site.meaning()),
                 false => After::Reset,
             };
             return (&raw mut self.active, after);
         }
         let Subject { owner, matters } = subject;
         self.attribute_owned(
-            slot,
+            entry,
             arguments,
             site.place(),
             owner.node,
@@ -229,11 +236,11 @@ impl Session {
         )
     }
 
-    /// [`Self::attribute`] of a call that was foreseen, with its subject in registers.
+    /// [`Self::attribute`] of a predicted call, with its subject in registers.
     #[inline(never)]
     fn attribute_owned(
         &mut self,
-        slot: &'static Slot,
+        entry: &'static EntryPoint,
         arguments: Arguments,
         place: Place,
         node: NodeId,
@@ -244,27 +251,27 @@ impl Session {
             owner: Owner { node, routine },
             matters,
         };
-        self.attribute(slot, arguments, place, subject, After::Reset)
+        self.attribute(entry, arguments, place, subject, After::Reset)
     }
 
     #[inline(never)]
     fn follow_unforeseen(
         &mut self,
-        slot: &'static Slot,
+        entry: &'static EntryPoint,
         arguments: Arguments,
     ) -> (*mut Active, After) {
         let mut after = After::Reset;
-        let Some(place) = self.search(slot, arguments, &mut after) else {
+        let Some(place) = self.search(entry, arguments, &mut after) else {
             return (self.matched(false), after);
         };
         match self.step(place.node) {
-            Some(subject) => self.attribute(slot, arguments, place, subject, after),
+            Some(subject) => self.attribute(entry, arguments, place, subject, after),
             None => (self.matched(false), after),
         }
     }
 
-    /// A call of a node, which is counted and may end and start intervals; what its copies are to be after that. `None`
-    /// for a node beyond the engine's bound.
+    /// Steps the engine by a call of this node, which may end and start intervals. Returns how its copies are made
+    /// from now on; `None` for a node beyond the engine's bound.
     #[inline(always)]
     fn step(&mut self, node: NodeId) -> Option<Subject> {
         if self.engine.step(node, &mut Ticks) {
@@ -283,27 +290,27 @@ impl Session {
         })
     }
 
-    /// Where a call stands that was not foreseen; `None` where it is not followed.
+    /// Finds the site of a call that was not predicted; `None` where it is not followed.
     #[inline(never)]
     fn search(
         &mut self,
-        slot: &'static Slot,
+        entry: &'static EntryPoint,
         arguments: Arguments,
         after: &mut After,
     ) -> Option<Place> {
         let (mut sent, mut received) = (Message::default(), Message::default());
-        let mut message = |data| self.datatypes.message(data, slot.binding, arguments);
-        let bytes = match slot.call().role {
+        let mut message = |data| self.datatypes.message(data, entry.binding, arguments);
+        let bytes = match entry.call().role {
             Role::Transfer { send, receive, .. } => {
                 sent = send.map(&mut message).unwrap_or_default();
                 received = receive.map(&mut message).unwrap_or_default();
                 sent.bytes + received.bytes
             }
             Role::Collective { message: data, .. } => data.map(message).unwrap_or_default().bytes,
-            Role::Start | Role::StartAll => self.persistent_bytes(slot, arguments),
+            Role::Start | Role::StartAll => self.persistent_bytes(entry, arguments),
             Role::Finish(_) | Role::Forget => {
                 if !self.ranges.is_empty() {
-                    *after = self.before_finish(slot, arguments);
+                    *after = self.before_finish(entry, arguments);
                 }
                 0
             }
@@ -315,12 +322,12 @@ impl Session {
         };
         let key = Key {
             from: arguments.return_address(),
-            call: slot.key,
+            call: entry.key,
             bytes,
         };
         let (site, node) = match self.sites.find(key) {
             Some(found) => found,
-            None => self.new_site(slot, key),
+            None => self.new_site(entry, key),
         };
         if node == IGNORED {
             return None;
@@ -328,7 +335,7 @@ impl Session {
         if site != Place::UNKNOWN {
             let meaning = Meaning {
                 bytes,
-                sent: match slot.offers {
+                sent: match entry.has_sources {
                     true => bytes.max(1),
                     false => sent.bytes,
                 },
@@ -336,38 +343,38 @@ impl Session {
             };
             let place = Place { node, site };
             let handle_mask = self.datatypes.handle_mask;
-            self.forecast
-                .learn(place, slot, arguments, handle_mask, meaning);
+            self.predictor
+                .learn(place, entry, arguments, handle_mask, meaning);
         }
         Some(Place { node, site })
     }
 
-    /// Says whose the copies of this call's message are, where that matters: copies are counted or made by another
-    /// routine than the default, buffers are sent directly, or an operation begins that is followed.
+    /// Attributes the copies of this call's message, where that matters: copies are counted or made by another
+    /// routine than the default, buffers are read directly, or an operation begins.
     #[inline(never)]
     fn attribute(
         &mut self,
-        slot: &'static Slot,
+        entry: &'static EntryPoint,
         arguments: Arguments,
         place: Place,
         subject: Subject,
         mut after: After,
     ) -> (*mut Active, After) {
         let Subject { owner, matters } = subject;
-        // Persistent operations are followed whether or not their copies matter.
-        let quiet = !matters && slot.words.reading != Reading::Never && !direct::is_on();
-        if quiet && phase::is_plain() && self.ranges.is_idle() {
+        // Persistent operations are followed even where their copies do not matter.
+        let quiet = !matters && entry.words.reading != Reading::Never && !direct::is_on();
+        if quiet && phase::is_fast_path() && self.ranges.is_idle() {
             return (core::ptr::null_mut(), after);
         }
         self.active.spans = Spans::default();
-        match slot.call().role {
+        match entry.call().role {
             Role::Transfer { completion, .. } => {
-                let Some(site) = self.forecast.site(place.site) else {
+                let Some(site) = self.predictor.site(place.site) else {
                     return (self.matched(false), after);
                 };
                 let Meaning { bytes, sent, reach } = site.meaning();
-                let spans = spans(slot, arguments, reach);
-                if sent > 0 && direct::is_asked() && self.send_directly(slot, spans, sent) {
+                let spans = spans(entry, arguments, reach);
+                if sent > 0 && direct::is_send_watched() && self.send_directly(entry, spans, sent) {
                     after = After::Work;
                 }
                 let (persistent, follows) = match completion {
@@ -392,11 +399,11 @@ impl Session {
                 (self.matched(now), after)
             }
             Role::Start | Role::StartAll => {
-                self.before_start(slot, arguments, owner);
+                self.before_start(entry, arguments, owner);
                 (self.matched(matters), after)
             }
-            Role::Collective { .. } if slot.offers => {
-                self.offer_on_demand(slot, arguments);
+            Role::Collective { .. } if entry.has_sources => {
+                self.promote_sources_on_demand(entry, arguments);
                 if matters {
                     self.active.spans = Spans::ALL_READS;
                     self.active.owner = owner;
@@ -407,10 +414,10 @@ impl Session {
         }
     }
 
-    /// What the copies of the present call are matched with, null where none can matter.
+    /// What the present call's copies are matched with; null where no copy matters.
     #[inline]
     fn matched(&mut self, own: bool) -> *mut Active {
-        if own || !self.ranges.is_idle() || !phase::is_plain() {
+        if own || !self.ranges.is_idle() || !phase::is_fast_path() {
             &raw mut self.active
         } else {
             core::ptr::null_mut()
@@ -418,8 +425,8 @@ impl Session {
     }
 
     /// After a call for which `enter` answered [`After::Work`].
-    pub fn leave(&mut self, slot: &'static Slot, arguments: Arguments) {
-        match slot.call().role {
+    pub fn leave(&mut self, entry: &'static EntryPoint, arguments: Arguments) {
+        match entry.call().role {
             Role::Transfer { completion, .. } => {
                 let (position, persistent) = match completion {
                     Completion::Request(position) => (position, false),
@@ -427,7 +434,7 @@ impl Session {
                     Completion::Blocking => return,
                 };
                 let address = arguments.word(position);
-                let Some(request) = self.request(slot.binding, address, 0) else {
+                let Some(request) = self.request(entry.binding, address, 0) else {
                     return;
                 };
                 let Present {
@@ -438,63 +445,18 @@ impl Session {
                 } = self.present;
                 self.ranges.insert(request, spans, owner, bytes, persistent);
             }
-            Role::Finish(finish) => self.after_finish(finish, slot.binding, arguments),
+            Role::Finish(finish) => self.after_finish(finish, entry.binding, arguments),
             _ => {}
         }
-    }
-
-    /// Whose copy it is that goes from `source` to `target`.
-    #[inline(always)]
-    pub fn owner(&self, target: usize, source: usize) -> Owner {
-        match self.owner_of_present(target, source) {
-            Some(owner) => owner,
-            None => self.owner_elsewhere(target, source),
-        }
-    }
-
-    /// The same for a copy of the present call's message; `None` for any other.
-    #[inline(always)]
-    pub fn owner_of_present(&self, target: usize, source: usize) -> Option<Owner> {
-        let Active { spans, owner } = self.active;
-        (spans.send.holds(source) || spans.receive.holds(target)).then_some(owner)
-    }
-
-    /// The same for a copy out of another process's memory.
-    pub fn owner_of_read(&self, target: usize) -> Owner {
-        let owner = self.owner(target, 0);
-        match owner.node == NOBODY && self.active.spans.receive == Span::UNKNOWN {
-            true => self.active.owner,
-            false => owner,
-        }
-    }
-
-    /// The same for a copy that is none of the present call's message.
-    #[inline(never)]
-    fn owner_elsewhere(&self, target: usize, source: usize) -> Owner {
-        if let Some(owner) = self.ranges.owner(target, source) {
-            return owner;
-        }
-        if phase::is_threaded() {
-            for board in sessions::boards() {
-                if let Some(owner) = board.owner(target, source) {
-                    // Its node is the other thread's: only the routine can be used.
-                    return Owner {
-                        node: NOBODY,
-                        ..owner
-                    };
-                }
-            }
-        }
-        Owner::NONE
     }
 }
 
 /// The memory of both ends of a call's message.
 #[inline(always)]
-pub(super) fn spans(slot: &Slot, arguments: Arguments, reach: [Span; 2]) -> Spans {
+pub(super) fn spans(entry: &EntryPoint, arguments: Arguments, reach: [Span; 2]) -> Spans {
     let [sent, received] = reach;
-    let [send, receive] = slot.words.ends.map(|end| arguments.at(end.buffer));
-    if slot.binding.has_descriptors() {
+    let [send, receive] = entry.words.ends.map(|end| arguments.at(end.buffer));
+    if entry.binding.has_descriptors() {
         Spans {
             send: messages::described(sent, send),
             receive: messages::described(received, receive),

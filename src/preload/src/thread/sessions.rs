@@ -1,4 +1,4 @@
-//! The sessions of all threads: who has which, and who may read what of another's.
+//! The sessions of all threads: who owns which, and who may read what of another's.
 
 use crate::sys::phase;
 use crate::thread::job::Job;
@@ -8,17 +8,17 @@ use crate::thread::words;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-const MOST_SESSIONS: usize = 256;
-static SESSIONS: [AtomicPtr<Session>; MOST_SESSIONS] =
-    [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST_SESSIONS];
-static BOARDS: [AtomicPtr<Board>; MOST_SESSIONS] =
-    [const { AtomicPtr::new(core::ptr::null_mut()) }; MOST_SESSIONS];
+const MAX_SESSIONS: usize = 256;
+static SESSIONS: [AtomicPtr<Session>; MAX_SESSIONS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_SESSIONS];
+static BOARDS: [AtomicPtr<Board>; MAX_SESSIONS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_SESSIONS];
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Key whose destructor gives an ending thread's session to the next thread; `u32::MAX` where there is none.
+/// The key whose destructor frees an ending thread's session for the next thread; `u32::MAX`: none.
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
-/// Makes sure that sessions come back from threads that end. To be called once, before the first session.
+/// Lets sessions come back from threads that end. Called once, before the first session.
 pub fn prepare() {
     let mut key = 0;
     // SAFETY: pthread_key_create(3) writes a key to a live variable; the destructor lives as long as the library, which
@@ -36,14 +36,14 @@ unsafe extern "C" fn give_back(session: *mut c_void) {
     unsafe {
         (*thread).session = core::ptr::null_mut();
         let session = &mut *session.cast::<Session>();
-        // It may have left a send by longjmp, or end inside one.
+        // The thread may have left a send by longjmp, or end inside one.
         session.hide();
         session.owned.store(false, Ordering::Release);
     }
 }
 
-/// A session for the calling thread: one that an ended thread has left, with all that it knows, or a new one. Null when
-/// there are too many threads.
+/// A session for the calling thread: that of an ended thread, with all it knows, or a new one. Null: there are too
+/// many threads.
 pub fn create() -> *mut Session {
     let session = all()
         .find(|&session| {
@@ -71,16 +71,16 @@ fn new_session() -> *mut Session {
         return core::ptr::null_mut();
     };
     let place = COUNT.fetch_add(1, Ordering::Relaxed);
-    let Some(slot) = SESSIONS.get(place) else {
-        COUNT.store(MOST_SESSIONS, Ordering::Relaxed);
+    let Some(entry) = SESSIONS.get(place) else {
+        COUNT.store(MAX_SESSIONS, Ordering::Relaxed);
         return core::ptr::null_mut();
     };
     let board: &'static Board = Box::leak(Box::default());
     let session = Box::into_raw(Box::new(Session::new(job, board, place as u32)));
-    if let Some(slot) = BOARDS.get(place) {
-        slot.store(core::ptr::from_ref(board).cast_mut(), Ordering::Release);
+    if let Some(entry) = BOARDS.get(place) {
+        entry.store(core::ptr::from_ref(board).cast_mut(), Ordering::Release);
     }
-    slot.store(session, Ordering::Release);
+    entry.store(session, Ordering::Release);
     session
 }
 
@@ -88,33 +88,34 @@ fn new_session() -> *mut Session {
 pub fn boards() -> impl Iterator<Item = &'static Board> {
     BOARDS
         .iter()
-        .take(COUNT.load(Ordering::Acquire).min(MOST_SESSIONS))
+        .take(COUNT.load(Ordering::Acquire).min(MAX_SESSIONS))
         // SAFETY: null or a board that was leaked when its session was made; boards hold atomics only.
-        .filter_map(|slot| unsafe { slot.load(Ordering::Acquire).as_ref() })
+        .filter_map(|entry| unsafe { entry.load(Ordering::Acquire).as_ref() })
 }
 
 /// Every session made so far.
 fn all() -> impl Iterator<Item = *mut Session> {
     SESSIONS
         .iter()
-        .take(COUNT.load(Ordering::Acquire).min(MOST_SESSIONS))
-        .map(|slot| slot.load(Ordering::Acquire))
+        .take(COUNT.load(Ordering::Acquire).min(MAX_SESSIONS))
+        .map(|entry| entry.load(Ordering::Acquire))
         .filter(|session| !session.is_null())
 }
 
-/// The calling thread's session counts what passed unseen: the run ends.
+/// The run ends: counts the calls of the calling thread that passed unseen.
 pub fn count_unseen() {
     let thread = words::thread();
     // SAFETY: this thread's own words and session, to which no other reference is held: the hooks are not running.
-    let own = unsafe { (*thread).session.as_mut().map(|s| (s, (*thread).rest)) };
-    if let Some((session, rest)) = own {
-        session.engine.count_unseen(rest);
+    let own = unsafe { (*thread).session.as_mut().map(|s| (s, (*thread).dormant)) };
+    if let Some((session, dormant)) = own {
+        session.engine.count_unseen(dormant);
     }
 }
 
-/// Shows each session whose thread is not inside copytune to `visit`. Copytune must be off already, so that no
-/// thread enters any more. `finished`: no other thread is inside MPI (MPI 4.0, 11.2.2); else, and where one thread at a time may
-/// call MPI, threads do not tell what they are doing, and only this thread's session is shown, and those that ended threads have left.
+/// Calls `visit` for each session whose thread is not inside copytune. Copytune must be off already, so that no
+/// thread enters. `finished`: no other thread is inside MPI (MPI 4.0, 11.2.2). Otherwise, without
+/// MPI_THREAD_MULTIPLE, threads do not tell what they are doing: only the own session and those of ended threads are
+/// visited.
 pub fn for_each(finished: bool, mut visit: impl FnMut(&Session)) {
     // SAFETY: this thread's own words.
     let own = unsafe { (*words::thread()).session };

@@ -1,6 +1,6 @@
 //! New call sites: what identifies them across runs, and their nodes.
 
-use crate::mpi::entry_points::Slot;
+use crate::mpi::entry_points::EntryPoint;
 use crate::sys::cancellation::held_back;
 use crate::sys::modules::{self, Module};
 use crate::thread::session::Session;
@@ -13,14 +13,14 @@ use std::path::Path;
 
 /// Where a call stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    pub(super) node: NodeId,
+pub struct Place {
+    pub node: NodeId,
     /// Its site; [`Self::UNKNOWN`] beyond the table's bound.
-    pub(super) site: u32,
+    pub site: u32,
 }
 
 impl Place {
-    pub(super) const UNKNOWN: u32 = u32::MAX;
+    pub const UNKNOWN: u32 = u32::MAX;
 }
 
 /// The node of calls made by the MPI library itself, which are not followed.
@@ -33,7 +33,7 @@ impl Session {
     /// Adds a site; its number and node.
     #[cold]
     #[inline(never)]
-    pub(super) fn new_site(&mut self, slot: &'static Slot, key: Key) -> (u32, NodeId) {
+    pub(super) fn new_site(&mut self, entry: &'static EntryPoint, key: Key) -> (u32, NodeId) {
         if self.sites.is_full() {
             return (Place::UNKNOWN, UNTRACKED);
         }
@@ -43,16 +43,16 @@ impl Session {
                 offset: key.from.wrapping_sub(module.base) as u64,
                 build: self.build(&module),
                 module: module.path,
-                call: slot.name().to_str().unwrap_or(slot.call().name).into(),
+                call: entry.name().to_str().unwrap_or(entry.call().name).into(),
                 bytes: key.bytes,
             })
-            .map_or(IGNORED, |signature| self.new_node(slot, signature));
+            .map_or(IGNORED, |signature| self.new_node(entry, signature));
         let site = self.sites.insert(key, node).unwrap_or(Place::UNKNOWN);
         (site, node)
     }
 
     /// The node with this signature; at a thread's first call, those of its recorded flowgraph are made.
-    fn new_node(&mut self, slot: &'static Slot, signature: Signature) -> NodeId {
+    fn new_node(&mut self, entry: &'static EntryPoint, signature: Signature) -> NodeId {
         let identity = signature.identity();
         if self.signatures.is_empty() {
             if let Some(recorded) = self.engine.take_up(identity) {
@@ -67,11 +67,11 @@ impl Session {
         }
         let info = NodeInfo {
             tunable: matches!(
-                slot.call().role,
+                entry.call().role,
                 Role::Transfer { .. } | Role::Start | Role::StartAll
-            ) || slot.offers,
-            collective: slot.offers,
-            sends: matches!(slot.call().role, Role::Transfer { send: Some(_), .. }),
+            ) || entry.has_sources,
+            collective: entry.has_sources,
+            sends: matches!(entry.call().role, Role::Transfer { send: Some(_), .. }),
             bytes: signature.bytes,
             identity,
         };

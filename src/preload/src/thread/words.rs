@@ -6,8 +6,8 @@ use crate::thread::session::Session;
 
 /// Offset of [`Thread::active`], for the wrappers. The hooks of copies count on 0.
 pub const ACTIVE: usize = 0;
-/// Offset of [`Thread::rest`], for the stubs and the wrappers.
-pub const REST: usize = 8;
+/// Offset of [`Thread::dormant`], for the stubs and the wrappers.
+pub const DORMANT: usize = 8;
 /// Offset of [`Thread::frame`], for the wrappers.
 pub const FRAME: usize = 16;
 
@@ -16,9 +16,9 @@ pub const FRAME: usize = 16;
 pub struct Thread {
     /// What copies inside the current MPI call are matched with; null outside, or when no copy matters.
     pub active: *mut Active,
-    /// Calls that are still to pass unseen: nothing is to be tuned in a program that has come to rest. Between a stub and
-    /// its wrapper it goes below 0 where there are none.
-    pub rest: usize,
+    /// Calls that still pass unseen while the thread is dormant: nothing is to be tuned. Between a stub and its
+    /// wrapper it underflows where there are none.
+    pub dormant: usize,
     /// Where on the stack the return address of the outermost MPI call lies, 0 outside. A nested call lies below it; a
     /// call above it means that the outermost one was left by longjmp or an exception.
     pub frame: usize,
@@ -29,7 +29,7 @@ pub struct Thread {
 }
 
 const _: () = assert!(core::mem::offset_of!(Thread, active) == ACTIVE);
-const _: () = assert!(core::mem::offset_of!(Thread, rest) == REST);
+const _: () = assert!(core::mem::offset_of!(Thread, dormant) == DORMANT);
 const _: () = assert!(core::mem::offset_of!(Thread, frame) == FRAME);
 const _: () = assert!(size_of::<Thread>() == tls::BYTES);
 

@@ -1,4 +1,4 @@
-//! The receiver's part of a shared copy: it offers the sender chunks of a long message, copies others itself meanwhile, and
+//! The receiver's part of a shared copy: it offers the sender chunks of a long message, copies others itself, and
 //! waits for those that the sender has claimed. Whether an offer pays is tried out (see `copytune_core::direct::offer_trial`).
 
 use crate::direct::shared::switches::{be_late, is_forced};
@@ -8,21 +8,21 @@ use copytune_core::routines::CopyFn;
 use copytune_protocol::CREDULOUS;
 use copytune_protocol::handover;
 use copytune_protocol::mappings::Mappings;
-use copytune_protocol::offer::{CHUNKS, Claimed, Terms};
+use copytune_protocol::offer::{CHUNK_BYTES, Claimed, Terms};
 use copytune_protocol::peer::Peer;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Shorter messages gain nothing: 128 KiB took 6.8 µs in chunks of 32 KiB, and 6.3 to 6.6 without the sender (as measured
-/// for [`CHUNKS`]).
-pub const LEAST: usize = 256 << 10;
+/// for [`CHUNK_BYTES`]).
+pub const MIN_COOPERATIVE_BYTES: usize = 256 << 10;
 /// Pieces of such messages that lie apart are shared from here on.
-const LEAST_PIECE: usize = 4 * CHUNKS[0];
-/// Lengths are told apart by their powers of two, from `LEAST` on.
-const CLASSES: usize = 8;
-/// Looks at the sender's count until the processor is given to others (some 0.1 ms), and from one question whether the sender
-/// lives to the next.
-const LOOKS: u64 = 2000;
-const YIELDS: u64 = 256;
+const MIN_COOPERATIVE_PIECE: usize = 4 * CHUNK_BYTES[0];
+/// Lengths are told apart by their powers of two, from `MIN_COOPERATIVE_BYTES` on.
+const SIZE_CLASSES: usize = 8;
+/// Looks at the sender's count before yielding the processor (some 0.1 ms), and yields between two checks whether the
+/// sender lives.
+const SPINS_BEFORE_YIELD: u64 = 2000;
+const YIELDS_PER_LIVENESS_CHECK: u64 = 256;
 
 /// A part of a message that both sides can copy.
 #[derive(Debug, Clone, Copy)]
@@ -39,19 +39,19 @@ pub struct Part {
 
 /// What one thread knows of a sender's help.
 #[derive(Debug, Default)]
-pub struct Sharing {
+pub struct Cooperation {
     /// It cannot write here.
     is_refused: bool,
-    classes: [Trial; CLASSES],
+    classes: [Trial; SIZE_CLASSES],
 }
 
 fn class_of(bytes: usize) -> usize {
-    let class = (bytes / LEAST).checked_ilog2().unwrap_or(0) as usize;
-    class.min(CLASSES - 1)
+    let class = (bytes / MIN_COOPERATIVE_BYTES).checked_ilog2().unwrap_or(0) as usize;
+    class.min(SIZE_CLASSES - 1)
 }
 
-impl Sharing {
-    /// How a message of so many bytes, at least [`LEAST`], is to be copied by `routine`.
+impl Cooperation {
+    /// How a message of so many bytes, at least [`MIN_COOPERATIVE_BYTES`], is to be copied by `routine`.
     pub fn plan(&mut self, peer: &Peer, bytes: usize, routine: CopyFn) -> Plan {
         if self.is_refused || peer.words().helps.load(Relaxed) == 0 {
             return Plan {
@@ -80,7 +80,7 @@ impl Sharing {
     /// `from` and `target` are valid for `bytes` bytes and apart, and the routine runs on this CPU; `peer` has the
     /// same bytes at `source`, and leaves them alone until this function has returned.
     pub unsafe fn copy(&mut self, peer: &Peer, part: Part, routine: CopyFn) -> usize {
-        let shared = match part.bytes < LEAST_PIECE {
+        let shared = match part.bytes < MIN_COOPERATIVE_PIECE {
             true => Shared::Not,
             // SAFETY: as the caller promises.
             false => unsafe { share(peer, part, routine) },
@@ -114,7 +114,7 @@ enum Shared {
 /// Copies the part together with the sender, if it is not busy with another receiver's offer.
 ///
 /// # Safety
-/// As [`Sharing::copy`].
+/// As [`Cooperation::copy`].
 unsafe fn share(peer: &Peer, part: Part, routine: CopyFn) -> Shared {
     let (cookie, cookie_address) = handover::cookie();
     let terms = Terms {
@@ -157,13 +157,13 @@ fn await_sender(claimed: &Claimed<'_>, mappings: &Mappings) -> bool {
     let mut looks = 0u64;
     while !claimed.is_settled() {
         looks += 1;
-        if looks < LOOKS {
+        if looks < SPINS_BEFORE_YIELD {
             core::hint::spin_loop();
             continue;
         }
         // SAFETY: sched_yield(2) has no arguments. The sender may wait for this very processor.
         unsafe { libc::sched_yield() };
-        if looks.is_multiple_of(YIELDS) && mappings.are_gone() {
+        if looks.is_multiple_of(YIELDS_PER_LIVENESS_CHECK) && mappings.are_gone() {
             return claimed.is_settled();
         }
     }

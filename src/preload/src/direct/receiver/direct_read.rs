@@ -1,13 +1,13 @@
 //! Reading one message directly: finding out where it lies now, and copying it from there.
 
-use crate::direct::receiver::cooperative_copy::{LEAST as SHARED, Part, Sharing};
+use crate::direct::receiver::cooperative_copy::{Cooperation, MIN_COOPERATIVE_BYTES, Part};
 use crate::direct::shared::report;
 use crate::sys::clock;
 use crate::sys::next::{self};
 use copytune_core::routines::CopyFn;
 use copytune_protocol::mappings::Mapping;
-use copytune_protocol::notice::{Place, Slot, pages};
-use copytune_protocol::notices::LONGEST;
+use copytune_protocol::notice::{Location, Notice, pages};
+use copytune_protocol::notices::MAX_NOTICE_BYTES;
 use copytune_protocol::peer::Peer;
 use copytune_protocol::{CREDULOUS, PAGE};
 use copytune_protocol::{Clock, Kernel};
@@ -22,9 +22,9 @@ const CLOCK: Clock = Clock {
 };
 
 /// At most so many mappings of the arena make up one message.
-const PIECES: usize = 8;
-/// Direct reads of a message without a slot after which one is asked for.
-const UNSHOWN: u32 = 8;
+const MAX_PIECES: usize = 8;
+/// Direct reads of a message without a notice after which one is asked for.
+const READS_WITHOUT_NOTICE: u32 = 8;
 
 /// One read, as process_vm_readv is asked for it.
 #[derive(Debug, Clone, Copy)]
@@ -39,16 +39,16 @@ pub struct Read {
     pub bytes: usize,
 }
 
-/// Where a message was found the last times. Only a look at the moment of the copy counts; this tells where to look.
+/// Where a message was found the last times. A hint where to look: only a look at the moment of the copy counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct View {
-    /// The slot that shows it, plus one.
-    slot: u16,
+    /// The notice that shows it, plus one.
+    notice: u16,
     /// Direct reads while none did.
     unshown: u32,
-    /// Whether the slot showed the message that was read last.
+    /// Whether the notice showed the message that was read last.
     is_shown: bool,
-    /// How often in a row the owner did not tell in time where it lies.
+    /// How often in a row the owner was late to locate it.
     late: u8,
     /// Where in the owner's arena its whole pages lay when the owner told that last.
     place: u64,
@@ -57,38 +57,38 @@ pub struct View {
 }
 
 impl View {
-    /// There may be nothing any more: to read it would make pages that nobody gives back.
+    /// The pages may be gone: reading them would make new ones that nobody gives back.
     pub fn forget(&mut self) {
         self.place = 0;
     }
 
-    /// Finds the slot that the owner has for the message, if any.
+    /// Finds the notice that the owner has for the message, if any.
     #[cold]
-    pub fn find_slot(&mut self, peer: &Peer, read: &Read) {
-        let is_same = |slot: &Slot| slot.is_of(read.source, read.bytes);
-        if slot_at(peer, self).is_some_and(is_same) {
+    pub fn find_notice(&mut self, peer: &Peer, read: &Read) {
+        let is_same = |notice: &Notice| notice.is_of(read.source, read.bytes);
+        if notice_at(peer, self).is_some_and(is_same) {
             return;
         }
         let number = (0..)
-            .map_while(|number| peer.slot(number))
+            .map_while(|number| peer.notice(number))
             .position(is_same);
-        self.slot = number.map_or(0, |number| number as u16 + 1);
+        self.notice = number.map_or(0, |number| number as u16 + 1);
     }
 
-    /// The message was read directly. Returns whether a slot is worth asking for: it has none, or its sender has ceased to
-    /// use it; if that is in vain, ever more rarely again. Long messages have none, and parts of them are read as if they were
+    /// The message was read directly. Returns whether to ask for a notice: it has none, or its sender no longer uses
+    /// it. Vain requests become ever rarer. Long messages have none, and their parts are read as if they were
     /// messages.
     #[inline]
-    pub fn wants_slot(&mut self, read: &Read) -> bool {
-        if core::mem::take(&mut self.is_shown) || read.bytes >= LONGEST {
+    pub fn wants_notice(&mut self, read: &Read) -> bool {
+        if core::mem::take(&mut self.is_shown) || read.bytes >= MAX_NOTICE_BYTES {
             return false;
         }
         self.unshown = self.unshown.saturating_add(1);
-        self.unshown >= UNSHOWN && self.unshown.is_power_of_two()
+        self.unshown >= READS_WITHOUT_NOTICE && self.unshown.is_power_of_two()
     }
 }
 
-/// Makes the read directly by `routine`; with `sharing` the sender may take part in a long one. Returns how many bytes the
+/// Makes the read directly by `routine`; with `cooperation` the sender may take part in a long one. Returns how many bytes the
 /// sender wrote; `None`: not all of it could be read directly, and the kernel is to copy everything.
 ///
 /// # Safety
@@ -96,7 +96,7 @@ impl View {
 #[inline]
 pub unsafe fn read(
     peer: &Peer,
-    sharing: Option<&mut Sharing>,
+    cooperation: Option<&mut Cooperation>,
     view: &mut View,
     read: &Read,
     kernel: Kernel,
@@ -104,9 +104,9 @@ pub unsafe fn read(
 ) -> Option<usize> {
     // SAFETY: as the caller promises.
     unsafe {
-        match sharing {
-            Some(sharing) if read.bytes >= SHARED => {
-                copy_long(peer, sharing, view, read, kernel, routine)
+        match cooperation {
+            Some(cooperation) if read.bytes >= MIN_COOPERATIVE_BYTES => {
+                copy_long(peer, cooperation, view, read, kernel, routine)
             }
             _ => copy_alone(peer, view, read, kernel, routine),
         }
@@ -148,29 +148,29 @@ unsafe fn copy_alone(
 #[inline(never)]
 unsafe fn copy_long(
     peer: &Peer,
-    sharing: &mut Sharing,
+    cooperation: &mut Cooperation,
     view: &mut View,
     read: &Read,
     kernel: Kernel,
     routine: CopyFn,
 ) -> Option<usize> {
-    let plan = sharing.plan(peer, read.bytes, routine);
+    let plan = cooperation.plan(peer, read.bytes, routine);
     let before = if plan.timed { clock::now() } else { 0 };
     // SAFETY: as the caller promises.
     let shared = unsafe {
         match plan.offers {
-            true => copy(peer, Some(sharing), view, read, kernel, routine),
+            true => copy(peer, Some(cooperation), view, read, kernel, routine),
             false => copy_alone(peer, view, read, kernel, routine),
         }?
     };
     if plan.timed {
-        sharing.took(read.bytes, clock::now().wrapping_sub(before), routine);
+        cooperation.took(read.bytes, clock::now().wrapping_sub(before), routine);
     }
     Some(shared)
 }
 
 /// Finds out what lies at the range now, has the kernel copy the edges, and copies the rest by `routine`.
-/// With `sharing` the sender helps. Returns how many bytes it wrote; `None`: the range is not backed by the arena but for
+/// With `cooperation` the sender helps. Returns how many bytes it wrote; `None`: the range is not backed by the arena but for
 /// its edges.
 ///
 /// # Safety
@@ -178,7 +178,7 @@ unsafe fn copy_long(
 #[inline]
 unsafe fn copy(
     peer: &Peer,
-    mut sharing: Option<&mut Sharing>,
+    mut cooperation: Option<&mut Cooperation>,
     view: &mut View,
     read: &Read,
     kernel: Kernel,
@@ -189,7 +189,7 @@ unsafe fn copy(
         from: core::ptr::null(),
         at: 0,
         bytes: 0,
-    }; PIECES];
+    }; MAX_PIECES];
     let mut count = 0;
     // The first byte of a page that lies wholly in the message; if its mapping begins earlier, so much the better.
     let mut address = read.source.next_multiple_of(PAGE);
@@ -227,7 +227,7 @@ unsafe fn copy(
         return None;
     }
     // SAFETY: as the caller promises.
-    unsafe { copy_ends(peer, slot_at(peer, view), read, (head, tail), kernel)? };
+    unsafe { copy_ends(peer, notice_at(peer, view), read, (head, tail), kernel)? };
     let mut shared = 0;
     for piece in pieces.iter().take(count) {
         let part = Part {
@@ -241,8 +241,8 @@ unsafe fn copy(
         // and so apart from that mapping; the routine runs on this CPU (Routine::function). The peer has the piece at
         // `source`, as the kernel has just answered, inside an operation that does not end before this read does.
         unsafe {
-            match &mut sharing {
-                Some(sharing) => shared += sharing.copy(peer, part, routine),
+            match &mut cooperation {
+                Some(cooperation) => shared += cooperation.copy(peer, part, routine),
                 None => {
                     routine(part.target, part.from, part.bytes);
                 }
@@ -255,8 +255,9 @@ unsafe fn copy(
 
 /// Copies a message that its sender shows, and whose whole pages the sender says to lie together. `None`: it does not.
 ///
-/// To wait for the answer would take as long as to ask. So the pages are copied from where they lay the last time, which harms nothing, and
-/// only then the answer is looked at: it holds since before the copy began, and the message is still shown.
+/// Waiting for the answer would take as long as asking. So the pages are copied from where they lay the last time,
+/// which is harmless, and only then the answer is read: it held before the copy began, and the message is still
+/// shown.
 ///
 /// # Safety
 /// As [`read`].
@@ -270,8 +271,8 @@ unsafe fn copy_shown(
 ) -> Option<()> {
     /// A peer that did not tell in time so often in a row is not waited for until it does.
     const PATIENT: u8 = 8;
-    let slot = slot_at(peer, view)?;
-    let number = slot.number(read.source, read.bytes)?;
+    let notice = notice_at(peer, view)?;
+    let number = notice.number(read.source, read.bytes)?;
     (view.is_shown, view.unshown) = (true, 0);
     let whole = pages(read.source, read.bytes);
     let bytes = whole.end.checked_sub(whole.start)?;
@@ -286,27 +287,27 @@ unsafe fn copy_shown(
             // from that mapping; the routine runs on this CPU (Routine::function).
             unsafe { routine(target, from, bytes) };
         }
-        let told = match CREDULOUS.load(Relaxed) && view.place != 0 {
-            true => Place::At(view.place),
+        let located = match CREDULOUS.load(Relaxed) && view.place != 0 {
+            true => Location::At(view.place),
             false => {
                 let patience = (view.late < PATIENT).then_some(&CLOCK);
-                slot.place(number, patience, lives)
+                notice.place(number, patience, lives)
             }
         };
-        match told {
-            Place::At(place) if place == view.place => {
+        match located {
+            Location::At(place) if place == view.place => {
                 view.late = 0;
                 // It lies there, but not so that it could be read in one piece.
                 from?;
                 let tail = read.bytes - bytes - head;
                 // SAFETY: as the caller promises.
-                unsafe { copy_ends(peer, Some(slot), read, (head, tail), kernel)? };
+                unsafe { copy_ends(peer, Some(notice), read, (head, tail), kernel)? };
                 report::count(read.bytes, 0, true);
                 return Some(());
             }
-            Place::At(place) => view.place = place,
-            Place::Unknown => return None,
-            Place::Late => {
+            Location::At(place) => view.place = place,
+            Location::Unknown => return None,
+            Location::Late => {
                 view.late = view.late.saturating_add(1);
                 return None;
             }
@@ -322,31 +323,31 @@ unsafe fn copy_shown(
 #[inline]
 unsafe fn copy_ends(
     peer: &Peer,
-    slot: Option<&Slot>,
+    notice: Option<&Notice>,
     read: &Read,
     (head, tail): (usize, usize),
     kernel: Kernel,
 ) -> Option<()> {
-    let are_shown = |slot: &Slot| {
-        // SAFETY: a slot of the peer's arena; the target has room for the message, as the caller promises.
+    let are_shown = |notice: &Notice| {
+        // SAFETY: a notice of the peer's arena; the target has room for the message, as the caller promises.
         unsafe {
             {
                 let lives = &peer.words().lives;
-                slot.read(read.target, read.source, read.bytes, lives, next::memmove())
+                notice.read(read.target, read.source, read.bytes, lives, next::memmove())
             }
         }
     };
-    if head + tail == 0 || slot.is_some_and(are_shown) {
+    if head + tail == 0 || notice.is_some_and(are_shown) {
         return Some(());
     }
     // SAFETY: parts of the ranges that the caller answers for.
     unsafe { edges(read, head, tail, kernel) }
 }
 
-/// The slot that shows the view.
+/// The notice that shows the view.
 #[inline]
-fn slot_at<'a>(peer: &'a Peer, view: &View) -> Option<&'a Slot> {
-    peer.slot(usize::from(view.slot).checked_sub(1)?)
+fn notice_at<'a>(peer: &'a Peer, view: &View) -> Option<&'a Notice> {
+    peer.notice(usize::from(view.notice).checked_sub(1)?)
 }
 
 /// Has the kernel copy the first `head` and the last `tail` bytes.

@@ -1,4 +1,12 @@
-//! The receiver's side: which reads recur, which are made directly, and the copy.
+//! The receiver: which reads recur, which of them are made directly, and the copy.
+//!
+//! | module | for |
+//! | --- | --- |
+//! | candidates | the routines that copy directly |
+//! | cooperative_copy | copies a long message together with its sender |
+//! | direct_read | finds out where a message lies, and copies it |
+//! | peers | the processes that are read from |
+//! | reader | the history of reads, and the choice |
 
 pub mod candidates;
 pub mod cooperative_copy;

@@ -1,6 +1,6 @@
-//! The receiver's side: which reads recur, which of them are made directly (see `reading`), and by which routine.
+//! The history of reads: which recur, which are made directly (see `direct_read`), and by which routine.
 
-use crate::direct::receiver::cooperative_copy::Sharing;
+use crate::direct::receiver::cooperative_copy::Cooperation;
 use crate::direct::receiver::direct_read::{self, Read, View};
 use crate::direct::receiver::{candidates, peers};
 use crate::direct::shared::report::explain;
@@ -15,22 +15,22 @@ use copytune_core::routines::CopyFn;
 use copytune_core::state::format::{DirectClass, DirectCopies};
 use copytune_protocol::Kernel;
 use copytune_protocol::PAGE;
-use copytune_protocol::arena::Wish;
+use copytune_protocol::arena::RequestKind;
 use copytune_protocol::peer::Peer;
 use core::sync::atomic::Ordering::Acquire;
 use libc::pid_t;
 use std::sync::Arc;
 
-/// Shorter messages are not read directly: hardly a whole page lies in them.
-pub const LEAST: usize = 2 * PAGE;
-/// Without a quick question about one address, only copies that take the kernel longer than reading /proc/PID/maps.
-const LEAST_WITHOUT_QUERY: usize = 512 * 1024;
-/// Ranges that are counted (two for each place of the table).
-const PLACES: usize = 2048;
-/// Reads of a process after which its arena is looked for.
-const FEW: u32 = 2;
-/// Direct reads of a range that meet new pages, which takes longer.
-const MET: u32 = 2;
+/// Shorter messages are not read directly: they hold hardly a whole page.
+pub const MIN_DIRECT_BYTES: usize = 2 * PAGE;
+/// Without PROCMAP_QUERY, only copies that take the kernel longer than reading /proc/PID/maps.
+const MIN_BYTES_WITHOUT_QUERY: usize = 512 * 1024;
+/// Entries of the table of ranges, each with room for two.
+const RANGE_PAIRS: usize = 2048;
+/// Reads from a process before its arena is looked for.
+const READS_BEFORE_OPENING: u32 = 2;
+/// The first direct reads of a range, which meet new pages and take longer.
+const READS_OF_NEW_PAGES: u32 = 2;
 
 /// One thread's view of the processes that it reads from.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ struct Known {
     process: pid_t,
     reads: u32,
     peer: Option<Arc<Peer>>,
-    sharing: Sharing,
+    cooperation: Cooperation,
     mechanism: Mechanism,
 }
 
@@ -89,7 +89,7 @@ impl Known {
             process,
             reads: 0,
             peer: None,
-            sharing: Sharing::default(),
+            cooperation: Cooperation::default(),
             mechanism,
         }
     }
@@ -100,7 +100,7 @@ impl Known {
 pub enum Chooser {
     /// Its call site has a routine.
     Site(CopyFn),
-    /// What is known of messages of that length from that process.
+    /// The times of messages of that length from that process.
     Process,
 }
 
@@ -110,9 +110,9 @@ struct Range {
     process: pid_t,
     start: usize,
     bytes: usize,
-    /// What it has shown so far.
+    /// Its history.
     buffer: Buffer,
-    /// Whether the last look found it promoted. Only a look at the moment of the copy counts; this tells what to expect.
+    /// Whether the last look found it promoted. A hint: only a look at the moment of the copy counts.
     direct: bool,
     /// The owner's generation at the last look.
     generation: u64,
@@ -128,12 +128,12 @@ pub enum Outcome {
         /// Of its bytes, those that the sender wrote.
         shared: usize,
     },
-    /// It could be made directly, and is the kernel's all the same. Whether [`Reader::kernel_took`] is to be told its time.
-    Offered {
-        /// See above.
+    /// It could be made directly, but is left to the kernel.
+    LeftToKernel {
+        /// Whether [`Reader::kernel_took`] is to be told its time.
         timed: bool,
     },
-    /// Nothing was done, or too little to rely on: the kernel is to copy everything.
+    /// It cannot be made directly: the kernel is to copy everything.
     Impossible,
 }
 
@@ -166,13 +166,13 @@ impl Reader {
         chooser: Chooser,
         before: u64,
     ) -> Option<Outcome> {
-        if read.bytes < LEAST {
+        if read.bytes < MIN_DIRECT_BYTES {
             return None;
         }
         let index = self.find(read.process)?;
         let Known {
             peer: Some(peer),
-            sharing,
+            cooperation,
             mechanism,
             ..
         } = self.peers.get_mut(index)?
@@ -184,24 +184,24 @@ impl Reader {
         if range.generation == generation && !range.direct {
             return None;
         }
-        let is_new = !range.direct || range.buffer.gains() < MET;
+        let is_new = !range.direct || range.buffer.gains() < READS_OF_NEW_PAGES;
         let (plan, routine) = plan(mechanism, read.bytes, chooser, is_new);
         let Some(routine) = routine else {
             return range
                 .direct
-                .then_some(Outcome::Offered { timed: plan.timed });
+                .then_some(Outcome::LeftToKernel { timed: plan.timed });
         };
         if range.generation != generation {
-            // There may be nothing any more: to read it would make pages that nobody gives back.
+            // The pages may be gone: reading them would make new ones that nobody gives back.
             range.view.forget();
         }
-        let sharing = plan.is_settled.then_some(sharing);
+        let cooperation = plan.is_settled.then_some(cooperation);
         // SAFETY: as the caller promises.
         let done =
-            unsafe { direct_read::read(peer, sharing, &mut range.view, read, kernel, routine) };
+            unsafe { direct_read::read(peer, cooperation, &mut range.view, read, kernel, routine) };
         if range.generation != generation {
             range.generation = generation;
-            range.view.find_slot(peer, read);
+            range.view.find_notice(peer, read);
         }
         if done.is_none() && !peer.mappings.are_there() {
             if let Some(known) = self.peers.get_mut(index) {
@@ -219,8 +219,9 @@ impl Reader {
             range
                 .buffer
                 .read_directly(&mut self.account, read.bytes, saved);
-            if range.view.wants_slot(read) {
-                peer.words().ask(read.source, read.bytes, Wish::Slot);
+            if range.view.wants_notice(read) {
+                peer.words()
+                    .ask(read.source, read.bytes, RequestKind::Notice);
             }
         } else if range.direct {
             range.buffer.lost();
@@ -232,7 +233,7 @@ impl Reader {
     /// The kernel has made a read, completely.
     #[inline]
     pub fn count_kernel(&mut self, read: &Read) {
-        if read.bytes >= LEAST {
+        if read.bytes >= MIN_DIRECT_BYTES {
             self.kernel_bytes += read.bytes as u64;
         }
     }
@@ -278,7 +279,7 @@ impl Reader {
 
     /// The kernel has made this read, completely, in so many ticks, and nothing else could.
     pub fn read_by_kernel(&mut self, read: &Read, kernel: Kernel, ticks: u64, chooser: Chooser) {
-        if read.bytes < LEAST {
+        if read.bytes < MIN_DIRECT_BYTES {
             return;
         }
         let index = match self.find(read.process) {
@@ -293,7 +294,7 @@ impl Reader {
         };
         known.reads = known.reads.saturating_add(1);
         if known.peer.is_none() {
-            if known.reads == FEW {
+            if known.reads == READS_BEFORE_OPENING {
                 match held_back(|| peers::get(read.process, kernel)) {
                     Ok(peer) => known.peer = Some(peer),
                     Err(reason) => explain(reason),
@@ -310,7 +311,7 @@ impl Reader {
         let whole = ((read.source + read.bytes) & !(PAGE - 1))
             .saturating_sub(read.source.next_multiple_of(PAGE));
         if whole * 2 < read.bytes
-            || (read.bytes < LEAST_WITHOUT_QUERY && !peer.mappings.are_quick())
+            || (read.bytes < MIN_BYTES_WITHOUT_QUERY && !peer.mappings.are_quick())
         {
             return;
         }
@@ -323,7 +324,7 @@ impl Reader {
             (false, Chooser::Process) => return,
         };
         if self.ranges.is_empty() {
-            self.ranges = vec![Default::default(); PLACES];
+            self.ranges = vec![Default::default(); RANGE_PAIRS];
         }
         if let Some(range) = place_for(&mut self.ranges, read) {
             let now = clock::now();
@@ -338,7 +339,8 @@ impl Reader {
                 .buffer
                 .read_by_kernel(&mut self.account, copy, urgency)
             {
-                peer.words().ask(read.source, read.bytes, Wish::Promotion);
+                peer.words()
+                    .ask(read.source, read.bytes, RequestKind::Promotion);
             }
         }
     }
@@ -395,7 +397,7 @@ fn place(read: &Read) -> usize {
         ^ (read.process as u64).rotate_left(48))
     .wrapping_mul(0x9e37_79b9_7f4a_7c15);
     // The highest bits are the best mixed (Knuth, The Art of Computer Programming 3, 6.4).
-    ((mixed >> 48) as usize * PLACES) >> 16
+    ((mixed >> 48) as usize * RANGE_PAIRS) >> 16
 }
 
 #[inline]

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 /// Flags of /proc/self/smaps (VmFlags in proc_pid_smaps(5)) that ordinary memory has; any other flag says that
 /// something is special about it: locked (lo), a stack (gd), not inherited (dc, wf), huge pages (ht), a device's
 /// (io, pf), watched (um, uw), merged (mg), not dumped (dd).
-const ORDINARY: &[&str] = &["rd", "wr", "mr", "mw", "me", "ac", "sd", "hg", "nh", "nr"];
+const ORDINARY_FLAGS: &[&str] = &["rd", "wr", "mr", "mw", "me", "ac", "sd", "hg", "nh", "nr"];
 
 /// Memory of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,7 +185,7 @@ fn select(
                 "VmFlags:" => {
                     let flags: Vec<&str> = words.collect();
                     let usable = ["rd", "wr"].iter().all(|flag| flags.contains(flag));
-                    if usable && flags.iter().all(|flag| ORDINARY.contains(flag)) {
+                    if usable && flags.iter().all(|flag| ORDINARY_FLAGS.contains(flag)) {
                         areas.push(*area);
                     }
                     present = None;

@@ -1,4 +1,10 @@
-//! The sender's side: which buffers are moved into the arena, and what it does while it waits.
+//! The sender: which buffers are moved into the arena, and what it does while it waits.
+//!
+//! | module | for |
+//! | --- | --- |
+//! | eligibility | which memory may be moved |
+//! | progress | the libraries' progress functions: answers and shared copies |
+//! | promotion | moves buffers, and shows messages |
 
 pub mod eligibility;
 pub mod progress;

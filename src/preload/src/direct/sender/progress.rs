@@ -1,17 +1,17 @@
-//! What a sender does while it waits: its library calls its progress function again and again. Once something is promoted,
-//! these calls come here first (see `bindings`).
+//! What a sender does while it waits. Its MPI library calls its progress function again and again; once something is
+//! promoted, those calls come here first (see `bindings`).
 //!
-//! They ask the kernel where the message that is being sent lies, and show the answer (see `slot`): the receiver, which is
-//! busy with the library's handshake meanwhile, need not. And they look whether a receiver offers a part of its message.
-//! The sender writes its part to the receiver by process_vm_writev: the receiver's memory need not be shared, and the
-//! kernel checks both ends' addresses.
+//! The hooks ask the kernel where the message lies and publish the answer in its notice, while the receiver is busy
+//! with the library's handshake. They also copy a part of a long message if the receiver offers one. The sender
+//! writes its part by process_vm_writev: the receiver's memory need not be shared, and the kernel checks both
+//! addresses.
 
 use crate::direct::shared::switches::{be_late, is_on};
 use crate::direct::transparency::bindings::Others;
 use crate::sys::next;
 use crate::sys::{resolve, tls};
 use copytune_protocol::Kernel;
-use copytune_protocol::notice::Slot;
+use copytune_protocol::notice::Notice;
 use copytune_protocol::notices::Answers;
 use copytune_protocol::offer::{Help, Offer, Terms};
 use copytune_protocol::{arena, mappings};
@@ -20,14 +20,15 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 use libc::{iovec, pid_t};
 
-/// Not 0 while something is offered to this process. Set before any hook can run.
+/// The offer's word: not 0 while a receiver offers something. Set before any hook can run.
 static SIGN: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
-/// The message whose place is asked for, if any. A later one takes its place: the receiver of the earlier one asks itself.
-static QUESTION: AtomicPtr<Slot> = AtomicPtr::new(core::ptr::null_mut());
-/// Chunks that are copied before the library makes progress with other messages.
-const AT_A_TIME: u32 = 16;
+/// The notice whose message is to be located, if any. A later one replaces it: the earlier one's receiver then asks
+/// the kernel itself.
+static QUESTION: AtomicPtr<Notice> = AtomicPtr::new(core::ptr::null_mut());
+/// Chunks copied in one call, before the library makes progress with other messages.
+const CHUNKS_AT_A_TIME: u32 = 16;
 
-/// The words of the thread that helps; others go on meanwhile. 0: none does.
+/// The words of the thread that copies chunks; 0: none does. Other threads do not wait for it.
 static HELPER: AtomicUsize = AtomicUsize::new(0);
 
 /// The libraries' progress functions: `void opal_progress(void)` of Open MPI 4, `int` from 5 on, `unsigned
@@ -84,37 +85,37 @@ fn hook(name: &[u8]) -> Option<*const ()> {
     (!next.0.load(Acquire).is_null()).then_some(hook)
 }
 
-/// The calls of some module come here from now on.
+/// Some module's calls are led here.
 fn is_called() {
     if let Some(arena) = arena::own() {
         arena.words().helps.store(1, Release);
     }
 }
 
-/// No more help.
+/// This process copies no more chunks for receivers.
 pub fn stop() {
     if let Some(arena) = arena::own() {
         arena.words().helps.store(0, Release);
     }
 }
 
-/// For messages that are shown.
+/// How notices get their answers in this process.
 pub const ANSWERS: Answers = Answers {
     are_given: answers,
     ask,
 };
 
-/// Whether senders of this process find out where their messages lie.
+/// Whether senders of this process locate their messages.
 fn answers() -> bool {
     arena::own().is_some_and(|arena| arena.words().helps.load(Relaxed) != 0)
-        // Without a quick question the waiting sender would read a file again and again.
+        // Without PROCMAP_QUERY a waiting sender would read the whole file again and again.
         && mappings::quick().is_some()
 }
 
-/// Has the next progress find out where the message of that slot lies.
+/// Lets the next call of a progress function locate this notice's message.
 #[inline]
-fn ask(slot: &'static Slot) {
-    QUESTION.store(core::ptr::from_ref(slot).cast_mut(), Release);
+fn ask(notice: &'static Notice) {
+    QUESTION.store(core::ptr::from_ref(notice).cast_mut(), Release);
 }
 
 unsafe extern "C" fn opal_progress(none: *mut c_void) -> usize {
@@ -153,11 +154,11 @@ fn act_now() {
     };
     // SAFETY: errno is the calling thread's own; the library's progress must not find it changed.
     let errno = unsafe { *libc::__errno_location() };
-    // SAFETY: null or a slot of the arena, which stays mapped (`ask`).
-    if let Some(slot) = unsafe { QUESTION.swap(core::ptr::null_mut(), Acquire).as_ref() }
+    // SAFETY: null or a notice of the arena, which stays mapped (`ask`).
+    if let Some(notice) = unsafe { QUESTION.swap(core::ptr::null_mut(), Acquire).as_ref() }
         && let Some(mappings) = mappings::quick()
     {
-        slot.answer(mappings, arena.file);
+        notice.answer(mappings, arena.file);
     }
     if arena.words().offer.sign().load(Relaxed) != 0 {
         take_part(&arena.words().offer);
@@ -166,7 +167,7 @@ fn act_now() {
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Copies chunks of what is offered, as long as there are any.
+/// Copies chunks of an offer as long as there are any.
 fn take_part(offer: &Offer) {
     let me = tls::block() as usize;
     match HELPER.compare_exchange(0, me, Acquire, Relaxed) {
@@ -187,8 +188,8 @@ fn copy(help: &Help<'_>) {
     let Some((read, write)) = calls else {
         return help.refuse();
     };
-    for _ in 0..AT_A_TIME {
-        // What is still offered was true when it was looked at; only a claim makes sure that it is.
+    for _ in 0..CHUNKS_AT_A_TIME {
+        // The terms were read before this check; only a successful claim proves that they still hold.
         if !is_known(&help.terms, read) {
             return help.refuse();
         }
@@ -215,7 +216,7 @@ fn is_known(terms: &Terms, read: Kernel) -> bool {
         .is_ok_and(|process| arena::has_cookie(process, terms.cookie, terms.cookie_address, read))
 }
 
-/// Writes a part of the message. Both addresses are the kernel's to check: a wrong one is an error.
+/// Writes a part of the message. The kernel checks both addresses and reports a wrong one.
 fn write_to(terms: &Terms, start: usize, bytes: usize, write: Kernel) -> bool {
     let piece = |address: usize| iovec {
         iov_base: address.wrapping_add(start) as *mut c_void,

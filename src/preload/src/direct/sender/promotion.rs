@@ -1,9 +1,9 @@
-//! The sender's side: moves the buffers that peers ask for into the arena, inside a send of them, and gives back what the
-//! program no longer maps.
+//! The sender: during a send, moves the buffer into the arena if peers ask for it, and gives back what the program no
+//! longer maps.
 
 use crate::direct::sender::eligibility::Ordinary;
 use crate::direct::sender::{eligibility, progress};
-use crate::direct::shared::headroom::Room;
+use crate::direct::shared::headroom::Headroom;
 use crate::direct::shared::report::explain;
 use crate::direct::shared::switches::is_on;
 use crate::direct::shared::{attention, promoted};
@@ -15,64 +15,64 @@ use crate::sys::log::{self, Level};
 use crate::sys::next;
 use crate::sys::tls;
 use copytune_protocol::allocator::Space;
-use copytune_protocol::arena::{self, Arena, FIRST, Words};
+use copytune_protocol::arena::{self, Arena, FIRST_PROMOTED, Words};
 use copytune_protocol::mappings::Mappings;
-use copytune_protocol::notice::Slot;
-use copytune_protocol::notices::Slots;
-use copytune_protocol::requests::{Message, Wanted};
+use copytune_protocol::notice::Notice;
+use copytune_protocol::notices::Notices;
+use copytune_protocol::requests::{Message, Requests};
 use copytune_protocol::{PAGE, limits};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
 
-/// Memory that is twice there while a buffer moves.
-const CHUNK: usize = 4 << 20;
-/// One promoted range is looked at in so many sends: is it still mapped?
-const SPARSE: u32 = 64;
-/// Promotions from one count of this process's mappings to the next.
-const UNCOUNTED: u32 = 16;
-/// Sends in a row that no slot showed after which none is looked up.
-const UNSHOWN: u32 = 256;
+/// Bytes that exist twice while a buffer moves.
+const CHUNK_BYTES: usize = 4 << 20;
+/// Sends between two checks whether a promoted range is still mapped.
+const SENDS_PER_LOOK: u32 = 64;
+/// Promotions between two counts of this process's mappings.
+const PROMOTIONS_PER_COUNT: u32 = 16;
+/// After so many sends in a row without a notice, none is looked up any more.
+const MAX_UNSHOWN_SENDS: u32 = 256;
 
-/// Requests that were taken from the arena's first page.
+/// Requests taken from the arena's first page so far.
 static SEEN: AtomicU64 = AtomicU64::new(0);
-/// Whether some of them wait.
+/// Whether some of them still wait for a send of their range.
 static WAITING: AtomicBool = AtomicBool::new(false);
 static SENDS: AtomicU32 = AtomicU32::new(0);
-/// Whether messages have slots.
+/// Whether messages have notices.
 static SHOWS: AtomicBool = AtomicBool::new(false);
-/// Threads that show something: without any, no send need look for what another one has left to be seen.
+/// Threads that show a message. While there are none, no send need look for notices that another left behind.
 static SHOWING: AtomicUsize = AtomicUsize::new(0);
 
 static OWNER: Mutex<Owner> = Mutex::new(Owner {
-    wanted: Wanted::new(),
+    requests: Requests::new(),
     promoted: Vec::new(),
     space: Space::new(),
-    hand: 0,
+    next_check: 0,
     held_by_device: false,
-    slots: Slots::new(),
+    notices: Notices::new(),
     unshown: 0,
     ordinary: Ordinary::new(),
-    room: Room::new(),
+    headroom: Headroom::new(),
     mappings: 0,
     uncounted: 0,
     bindings: Bindings::new(progress::HOOKS),
 });
 
 struct Owner {
-    wanted: Wanted,
+    requests: Requests,
     promoted: Vec<Promoted>,
     space: Space,
-    /// The range to be looked at next.
-    hand: usize,
+    /// Index of the range to check next.
+    next_check: usize,
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
-    slots: Slots,
-    /// Sends in a row that no slot showed.
+    notices: Notices,
+    /// Sends in a row that no notice showed.
     unshown: u32,
     ordinary: Ordinary,
-    room: Room,
-    /// Mappings of this process as far as known, and promotions until they are counted again.
+    headroom: Headroom,
+    /// Mappings of this process when last counted, plus those added since; promotions until the next count.
     mappings: u64,
     uncounted: u32,
     bindings: Bindings,
@@ -99,20 +99,20 @@ pub fn prepare() {
             owner.bindings.prepare();
             owner.ordinary.look(usize::MAX);
             owner.may_map(arena, 0);
-            owner.room.is_for(0, 0, clock::now(), clock::rate());
+            owner.headroom.is_for(0, 0, clock::now(), clock::rate());
         }
     });
 }
 
-/// A send begins: is [`sending`] to be told of it?
+/// A send begins: must [`sending`] be called?
 #[inline(always)]
-pub fn is_asked() -> bool {
-    attention::is_needed() && is_asked_closely()
+pub fn is_send_watched() -> bool {
+    attention::is_needed() && is_send_watched_slow()
 }
 
-/// Anything that [`is_asked`] depends on has changed.
-pub fn look_out() {
-    /// More requests than there can ever be.
+/// Something that [`is_send_watched`] depends on has changed.
+pub fn update_attention() {
+    /// A value that the number of requests never reaches.
     const EVERY_SEND: u64 = u64::MAX;
     let (true, Some(arena)) = (is_on(), arena::own()) else {
         return attention::drop_all();
@@ -128,35 +128,35 @@ pub fn look_out() {
 }
 
 #[inline(never)]
-fn is_asked_closely() -> bool {
+fn is_send_watched_slow() -> bool {
     let (true, Some(arena)) = (is_on(), arena::own()) else {
         return false;
     };
-    // The count may lose an update of another thread: it only spreads the work.
+    // Threads may lose each other's updates: the count only spreads the work.
     let sends = SENDS.load(Relaxed).wrapping_add(1);
     SENDS.store(sends, Relaxed);
     arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
         || WAITING.load(Relaxed)
         || SHOWS.load(Relaxed)
-        || (sends.is_multiple_of(SPARSE) && promoted::is_any())
+        || (sends.is_multiple_of(SENDS_PER_LOOK) && promoted::is_any())
 }
 
-/// Whether peers want buffers that were not sent since.
+/// Whether requests of peers are still open.
 #[inline]
 pub fn has_requests() -> bool {
     let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != SEEN.load(Relaxed);
     is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked))
 }
 
-/// The calling thread no longer sends what the slot shows, which [`sending`] has answered.
+/// The calling thread's send has ended: hides the notice that [`sending`] returned.
 #[inline]
-pub fn hide(slot: &Slot) {
-    slot.hide();
+pub fn hide(notice: &Notice) {
+    notice.hide();
     SHOWING.fetch_sub(1, Relaxed);
 }
 
-/// A message in `[start, end)` begins: what is shown of it belongs to other ones, of threads that send the same memory, or have left
-/// their call by longjmp or an exception. No reader may take it for this one's.
+/// A send of `[start, end)` begins: hides other notices of that memory. They belong to threads that send the same
+/// buffer, or that left their call by longjmp or an exception; no reader may take them for this message's.
 #[inline]
 pub fn hide_others(start: usize, end: usize) {
     if SHOWING.load(Relaxed) != 0 {
@@ -169,20 +169,21 @@ fn hide_others_now(start: usize, end: usize) {
     let Some(arena) = arena::own() else {
         return;
     };
-    let used = arena.words().slots.load(Relaxed) as usize;
-    for slot in (0..used).map_while(|number| arena.slot(number)) {
-        if slot.shows_some_of(start, end) {
-            slot.hide();
+    let used = arena.words().notices.load(Relaxed) as usize;
+    for notice in (0..used).map_while(|number| arena.notice(number)) {
+        if notice.shows_some_of(start, end) {
+            notice.hide();
         }
     }
 }
 
-/// A send of `bytes` bytes in `[start, end)` begins: until it ends, the program leaves them alone (MPI 4.0, 3.4 and 3.7.2).
-/// `blocking`: it ends when the call returns. Then a slot may show the message, which is to be hidden at the return.
-pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Slot> {
+/// A send of `bytes` bytes in `[start, end)` begins. Until it ends, the program leaves the buffer alone (MPI 4.0, 3.4
+/// and 3.7.2). `blocking`: it ends when the call returns; then a notice may show the message, and the caller hides it
+/// at the return.
+pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Notice> {
     let arena = arena::own().filter(|_| is_on() && start < end)?;
     hide_others(start, end);
-    // Another thread that is at it will do.
+    // If another thread holds the lock, it does the work.
     let mut owner = OWNER.try_lock().ok()?;
     let message = Message {
         start,
@@ -193,10 +194,10 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
     let sends = SENDS.load(Relaxed);
     if arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
         || WAITING.load(Relaxed)
-        || sends.is_multiple_of(SPARSE)
+        || sends.is_multiple_of(SENDS_PER_LOOK)
     {
         held_back(|| owner.serve(arena, message, sends));
-        look_out();
+        update_attention();
     }
     if !SHOWS.load(Relaxed) {
         return None;
@@ -205,7 +206,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
         // SAFETY: the program sends it.
         true => unsafe {
             let own = (tls::block() as usize, next::memmove(), &progress::ANSWERS);
-            owner.slots.show(arena, start, end - start, sends, own)
+            owner.notices.show(arena, start, end - start, sends, own)
         },
         false => None,
     };
@@ -215,83 +216,83 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
 }
 
 impl Owner {
-    /// A send has been shown, or has no slot. Of a phase in which nothing is shown, no send is to be seen for that: the
-    /// receivers ask for their slots again when they miss them (`direct_read::View::wants_slot`).
+    /// Counts sends without a notice. After many in a row, sends are no longer looked up; receivers that miss their
+    /// notices ask again (`direct_read::View::wants_notice`).
     fn note_shown(&mut self, is_shown: bool) {
         self.unshown = if is_shown { 0 } else { self.unshown + 1 };
-        if self.unshown == UNSHOWN {
+        if self.unshown == MAX_UNSHOWN_SENDS {
             self.unshown = 0;
-            // What a thread may have left standing, in sends that pass unseen from here on.
+            // Sends pass unseen from here on, so nothing would hide a notice that a thread has left behind.
             hide_others(0, usize::MAX);
             SHOWS.store(false, Relaxed);
-            look_out();
+            update_attention();
         }
     }
 
     #[cold]
     fn serve(&mut self, arena: &Arena, message: Message, sends: u32) {
-        let (asked, some_are_lost) = self.wanted.collect(arena.words(), SEEN.load(Relaxed));
+        let (asked, some_are_lost) = self.requests.collect(arena.words(), SEEN.load(Relaxed));
         SEEN.store(asked, Relaxed);
-        if sends.is_multiple_of(SPARSE) && !self.promoted.is_empty() {
+        if sends.is_multiple_of(SENDS_PER_LOOK) && !self.promoted.is_empty() {
             self.bindings.set();
-            self.look_at_one(arena);
+            self.check_one(arena);
         }
-        let mut met = self.wanted.met_by(message);
-        WAITING.store(!self.wanted.is_empty(), Relaxed);
+        let mut met = self.requests.met_by(message);
+        WAITING.store(!self.requests.is_empty(), Relaxed);
         if some_are_lost && !met.ranges.is_empty() {
-            // More pieces are asked for than requests have room: of so long a message most likely all.
+            // Requests were lost because a long message is asked for in many pieces: most likely all of it is wanted.
             met.ranges.push((message.start, message.end));
         }
         if message.is_contiguous && !met.ranges.is_empty() {
             self.promote(arena, message, met.ranges, sends);
-        } else if met.slot
+        } else if met.notice
             && holds_some_of(&self.promoted, message.start, message.end)
-            && self.give_slot(arena, message, sends)
+            && self.give_notice(arena, message, sends)
         {
             arena.words().announce();
         }
     }
 
-    /// Gives the message a slot, if it is to have one and has none.
-    fn give_slot(&mut self, arena: &Arena, message: Message, sends: u32) -> bool {
+    /// Gives the message a notice, if it may have one and has none yet.
+    fn give_notice(&mut self, arena: &Arena, message: Message, sends: u32) -> bool {
         let bytes = message.end - message.start;
         let answers = &progress::ANSWERS;
-        let given = (self.slots).add(arena, message.start, bytes, sends, answers);
+        let given = (self.notices).add(arena, message.start, bytes, sends, answers);
         self.unshown = 0;
-        SHOWS.store(self.slots.are_used(), Relaxed);
+        SHOWS.store(self.notices.are_used(), Relaxed);
         given
     }
 
-    /// Moves those whole pages of the message that are asked for and may be moved.
+    /// Moves the requested whole pages of the message, where they may be moved.
     fn promote(&mut self, arena: &Arena, message: Message, asked: Vec<(usize, usize)>, sends: u32) {
-        let wanted = pages_of(message.start, message.end, asked);
-        let (Some(&(first, _)), Some(&(_, last))) = (wanted.first(), wanted.last()) else {
+        let pages = pages_of(message.start, message.end, asked);
+        let (Some(&(first, _)), Some(&(_, last))) = (pages.first(), pages.last()) else {
             return;
         };
         if self.held_by_device {
             return;
         }
-        // Work that comes once in a process is no part of the price.
+        // Done once in a process, so not part of the price.
         if !self.bindings.set() {
             explain("calls of madvise and mremap cannot be followed");
             return;
         }
         let began = clock::now();
-        // A device may have been opened since the last time: looking costs little beside a promotion.
+        // A device may have been opened since; the check costs little beside a promotion.
         if let Err(reason) = eligibility::no_device_is_open() {
             self.held_by_device = true;
             explain(reason);
             return;
         }
-        // What is cut out of a mapping leaves two more.
-        if !self.may_map(arena, 2 * wanted.len() as u64) {
+        // Each piece cut out of a mapping adds two.
+        if !self.may_map(arena, 2 * pages.len() as u64) {
             explain("this process has too many mappings");
             return;
         }
         let areas = self.ordinary.areas(first, last);
         let (mut ticks, mut bytes) = (0, 0);
-        let wanted = wanted.iter();
-        let parts = wanted
+        let pages = pages.iter();
+        let parts = pages
             .flat_map(|&(start, end)| areas.iter().filter_map(move |area| area.within(start, end)));
         for area in parts {
             let moves = clock::now();
@@ -312,16 +313,16 @@ impl Owner {
                 bytes,
             );
         }
-        self.give_slot(arena, message, sends);
+        self.give_notice(arena, message, sends);
         arena.words().announce();
     }
 
-    /// Whether this process may have so many more mappings. To count those that it has takes as long as many promotions (0.2 ms
-    /// for the 450 of a program with Open MPI), so that is done now and then.
+    /// Whether this process may have `more` mappings. Counting takes as long as many promotions (0.2 ms for the 450
+    /// of a program with Open MPI), so it is done only now and then.
     fn may_map(&mut self, arena: &Arena, more: u64) -> bool {
         if self.uncounted == 0 {
             self.mappings = self.reclaim(arena).unwrap_or(u64::MAX);
-            self.uncounted = UNCOUNTED;
+            self.uncounted = PROMOTIONS_PER_COUNT;
         }
         self.uncounted -= 1;
         let may = limits::may_map(self.mappings, more);
@@ -329,7 +330,7 @@ impl Owner {
         may
     }
 
-    /// Moves one area; returns how many bytes of it could be moved.
+    /// Moves one area. Returns how many bytes could be moved.
     fn move_in(&mut self, arena: &Arena, area: eligibility::Area) -> Option<usize> {
         let bytes = area.end - area.start;
         let offset = self.space.take(arena.capacity, area.start, bytes as u64)?;
@@ -337,9 +338,9 @@ impl Owner {
         let before: u64 = self.promoted.iter().map(|range| range.bytes).sum();
         let mut done = 0;
         while done < bytes {
-            let length = CHUNK.min(bytes - done);
+            let length = CHUNK_BYTES.min(bytes - done);
             let promoted = before + done as u64;
-            if !(self.room).is_for(length, promoted, clock::now(), clock::rate()) {
+            if !(self.headroom).is_for(length, promoted, clock::now(), clock::rate()) {
                 break;
             }
             // SAFETY: whole pages inside a buffer that is being sent, private and anonymous (eligibility::areas), and
@@ -350,7 +351,7 @@ impl Owner {
             done += length;
         }
         if done < bytes {
-            // What is no longer mapped may be in the way.
+            // Memory that the program has unmapped may still fill the arena: count again next time.
             self.uncounted = 0;
             explain("no memory is to be had for promoted buffers");
             self.give_back(arena, offset + done as u64, (bytes - done) as u64);
@@ -364,7 +365,7 @@ impl Owner {
             bytes: done as u64,
         });
         promoted::set_bytes(before + done as u64);
-        const HUGE: usize = FIRST as usize;
+        const HUGE: usize = FIRST_PROMOTED as usize;
         let (first, last) = (
             area.start.next_multiple_of(HUGE),
             (area.start + done) & !(HUGE - 1),
@@ -376,10 +377,10 @@ impl Owner {
         Some(done)
     }
 
-    /// Looks whether one range is still where it was put, in turn, and gives back what is gone if it is not.
-    fn look_at_one(&mut self, arena: &Arena) {
-        self.hand = self.hand.wrapping_add(1) % self.promoted.len().max(1);
-        if let Some(range) = self.promoted.get(self.hand)
+    /// Checks one range, in turn: if it is no longer mapped where it was put, gives back what is gone.
+    fn check_one(&mut self, arena: &Arena) {
+        self.next_check = self.next_check.wrapping_add(1) % self.promoted.len().max(1);
+        if let Some(range) = self.promoted.get(self.next_check)
             && let Some(mappings) = Mappings::of(0)
             && let Ok(found) = mappings.from(range.start)
             && !found.is_some_and(|mapping| {
@@ -392,8 +393,7 @@ impl Owner {
         }
     }
 
-    /// Gives back the ranges of which no mapping of this process has anything left, at whatever address. Returns how many
-    /// mappings it has, if that can be known.
+    /// Gives back ranges that this process no longer maps anywhere. Returns the number of its mappings, if known.
     fn reclaim(&mut self, arena: &Arena) -> Option<u64> {
         let forks = fork::begun();
         let mappings = Mappings::of(0)?;
@@ -425,10 +425,10 @@ impl Owner {
             self.give_back(arena, range.offset, range.bytes);
         }
         let promoted = &self.promoted;
-        self.slots.retain(arena, |start, bytes| {
+        self.notices.retain(arena, |start, bytes| {
             holds_some_of(promoted, start, start + bytes)
         });
-        SHOWS.store(self.slots.are_used(), Relaxed);
+        SHOWS.store(self.notices.are_used(), Relaxed);
         Some(count)
     }
 
@@ -445,8 +445,8 @@ fn holds_some_of(promoted: &[Promoted], start: usize, end: usize) -> bool {
         .any(|range| range.start < end && start < range.start + range.bytes as usize)
 }
 
-/// The whole pages of the message `[start, end)` that hold something of what is asked for, as ranges in order and apart.
-/// (UCX reads a long message in pieces, and a collective's buffer is read by several peers: each asks for its own.)
+/// The whole pages of `[start, end)` that hold something requested, as ordered, separate ranges. UCX reads a long
+/// message in pieces, and several peers read a collective's buffer: each requests its own part.
 fn pages_of(start: usize, end: usize, mut asked: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
     let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
     asked.sort_unstable();
@@ -463,9 +463,9 @@ fn pages_of(start: usize, end: usize, mut asked: Vec<(usize, usize)>) -> Vec<(us
     ranges
 }
 
-/// Tells peers what a promotion has taken: `all` ticks, `ticks` of them to move `bytes` bytes.
+/// Tells peers what a promotion has cost: `all` ticks, of which `ticks` to move `bytes` bytes.
 fn note_price(words: &Words, all: u64, ticks: u64, bytes: usize) {
-    /// Of fewer bytes the system calls take longer than the copying.
+    /// Below this the system calls outweigh the copying.
     const TELLING: usize = 256 << 10;
     let nanoseconds = |ticks: u64| ticks as f64 * (1e9 / clock::rate());
     let mebibytes = bytes as f64 / f64::from(1 << 20);
@@ -484,7 +484,7 @@ fn note_price(words: &Words, all: u64, ticks: u64, bytes: usize) {
 /// The range is private anonymous memory that nobody writes meanwhile; the arena's range is in no other use.
 unsafe fn move_chunk(arena: &Arena, start: usize, bytes: usize, offset: u64) -> bool {
     let place = start as *mut c_void;
-    // Chunk by chunk: the memory that one needs is free again before the next one needs it.
+    // Chunk by chunk, so that one chunk's memory is free again before the next needs it.
     let Some(window) = arena.open(offset, bytes) else {
         return false;
     };

@@ -3,32 +3,33 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
-/// Where the number of requests is. A static that never changes while no sends are to be seen.
-pub static ASKED: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NEVER).cast_mut());
-/// What the number is while the sends of resting threads may pass unseen.
-pub static HEARD: AtomicU64 = AtomicU64::new(0);
-/// What it is while nothing is to be done in any send.
+/// Points to the number of requests, or to a static that never changes while no send must be seen.
+pub static REQUESTED: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NEVER).cast_mut());
+/// The number of requests up to which dormant threads' sends may pass unseen.
+pub static ACKNOWLEDGED: AtomicU64 = AtomicU64::new(0);
+/// The number of requests up to which no send must be seen.
 static ANSWERED: AtomicU64 = AtomicU64::new(0);
-/// Stands for the number of requests where none are taken.
+/// Stands in for the number of requests while none are accepted.
 static NEVER: AtomicU64 = AtomicU64::new(0);
 
-/// A send begins: may something be to be done in it?
+/// A send begins: might it have to be seen?
 #[inline(always)]
 pub fn is_needed() -> bool {
     // SAFETY: only `set` and `drop_all` write it, addresses of atomics that live for ever: a static, or a word of the
     // arena's first page, which stays mapped.
-    let asked = unsafe { &*ASKED.load(Relaxed) };
+    let asked = unsafe { &*REQUESTED.load(Relaxed) };
     asked.load(Relaxed) != ANSWERED.load(Relaxed)
 }
 
-/// Sends are to be seen while `asked` has another value than these two: those of resting threads, and all others.
-pub fn set(asked: &'static AtomicU64, heard: u64, answered: u64) {
-    HEARD.store(heard, Relaxed);
+/// Sends must be seen while `asked` differs from these: from `acknowledged` those of dormant threads, from `answered`
+/// all others.
+pub fn set(asked: &'static AtomicU64, acknowledged: u64, answered: u64) {
+    ACKNOWLEDGED.store(acknowledged, Relaxed);
     ANSWERED.store(answered, Relaxed);
-    ASKED.store(core::ptr::from_ref(asked).cast_mut(), Relaxed);
+    REQUESTED.store(core::ptr::from_ref(asked).cast_mut(), Relaxed);
 }
 
-/// No send is to be seen.
+/// No send must be seen.
 pub fn drop_all() {
     let never = NEVER.load(Relaxed);
     set(&NEVER, never, never);

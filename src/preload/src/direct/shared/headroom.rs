@@ -12,10 +12,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is left alone: others need some, and the kernel counts in batches.
-const RESERVE: u64 = 4 << 20;
+const RESERVED_BYTES: u64 = 4 << 20;
 
 /// There is room for so many children's copies of all that a process has promoted: where one rank forks, others may, too.
-const FORKS: u64 = 4;
+const FORKED_COPIES: u64 = 4;
 
 /// What was free is believed for a second, where four times as much as is wanted was.
 const BELIEVED: f64 = 1.0;
@@ -36,12 +36,12 @@ pub fn pretend(free: u64) {
 
 /// How much memory there is for this process, as far as known.
 #[derive(Debug)]
-pub struct Room {
+pub struct Headroom {
     /// What there was, less what was taken since, and when that was found, in ticks.
     found: Option<(u64, u64)>,
 }
 
-impl Room {
+impl Headroom {
     /// Nothing is known.
     pub const fn new() -> Self {
         Self { found: None }
@@ -51,7 +51,7 @@ impl Room {
     /// child needs a copy of them all at once. `now`: what the clock says, `second`: how long that is.
     pub fn is_for(&mut self, bytes: usize, promoted: u64, now: u64, second: f64) -> bool {
         let bytes = bytes as u64;
-        let wanted = (bytes + RESERVE).max((promoted + bytes) * FORKS);
+        let wanted = (bytes + RESERVED_BYTES).max((promoted + bytes) * FORKED_COPIES);
         let believed = self.found.filter(|(free, at)| {
             *free >= wanted.saturating_mul(PLENTY)
                 && (now.wrapping_sub(*at) as f64) < BELIEVED * second
@@ -108,13 +108,13 @@ struct Names {
     idle: &'static str,
 }
 
-const SECOND: Names = Names {
+const CGROUP_V2: Names = Names {
     root: "/sys/fs/cgroup",
     limit: "memory.max",
     usage: "memory.current",
     idle: "inactive_file",
 };
-const FIRST: Names = Names {
+const CGROUP_V1: Names = Names {
     root: "/sys/fs/cgroup/memory",
     limit: "memory.limit_in_bytes",
     usage: "memory.usage_in_bytes",
@@ -130,8 +130,8 @@ fn groups(text: &str) -> Vec<Group> {
             continue;
         };
         let names = match controllers {
-            "" => &SECOND,
-            list if list.split(',').any(|name| name == "memory") => &FIRST,
+            "" => &CGROUP_V2,
+            list if list.split(',').any(|name| name == "memory") => &CGROUP_V1,
             _ => continue,
         };
         for above in Path::new(path).ancestors() {

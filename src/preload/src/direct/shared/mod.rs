@@ -1,4 +1,12 @@
 //! What all parts of direct copies ask for.
+//!
+//! | module | for |
+//! | --- | --- |
+//! | attention | which sends must be seen |
+//! | headroom | whether there is memory for what is promoted, and for a child's copy of it |
+//! | promoted | the addresses of promoted memory |
+//! | report | how many direct copies there were, or why none |
+//! | switches | whether there are direct copies at all |
 
 pub mod attention;
 pub mod headroom;

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// What was promoted lies between these addresses; empty: nothing was.
+/// All promoted memory lies between these addresses. An empty range: nothing was promoted.
 static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
 
@@ -36,7 +36,7 @@ pub fn add(start: usize, end: usize) {
     HIGH.fetch_max(end, Relaxed);
 }
 
-/// Nothing is promoted any more: a forked child has made all its own.
+/// Nothing is promoted any more: a forked child has made private copies.
 pub fn forget() {
     LOW.store(usize::MAX, Relaxed);
     HIGH.store(0, Relaxed);

@@ -12,8 +12,8 @@ static READS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 /// Of those, what the senders copied.
 static SHARED: AtomicU64 = AtomicU64::new(0);
-/// Of the reads, those whose senders told where the message lies.
-static TOLD: AtomicU64 = AtomicU64::new(0);
+/// Of the reads, those that their senders located.
+static LOCATED: AtomicU64 = AtomicU64::new(0);
 
 /// Notes why there are no direct copies, or no more of them, and says so at level debug.
 pub fn explain(reason: &str) {
@@ -36,15 +36,15 @@ pub fn reason() -> String {
         .map_or_else(|_| String::new(), |reason| reason.clone())
 }
 
-/// Counts a direct read: its bytes, those of them that the sender copied, and whether the sender told where they lie. Threads
+/// Counts a direct read: its bytes, those of them that the sender copied, and whether the sender located them. Threads
 /// may lose each other's counts, which serve the log alone.
 #[inline]
-pub fn count(bytes: usize, shared: usize, told: bool) {
+pub fn count(bytes: usize, shared: usize, located: bool) {
     let counts = [
         (&READS, 1),
         (&BYTES, bytes),
         (&SHARED, shared),
-        (&TOLD, usize::from(told)),
+        (&LOCATED, usize::from(located)),
     ];
     for (count, more) in counts {
         count.store(
@@ -63,7 +63,7 @@ pub fn tell() {
             Level::Debug,
             format_args!(
                 "{reads} messages read directly, of {} the senders told where they are, {bytes} bytes, {} of them copied by the senders",
-                TOLD.load(Ordering::Relaxed),
+                LOCATED.load(Ordering::Relaxed),
                 SHARED.load(Ordering::Relaxed)
             ),
         );

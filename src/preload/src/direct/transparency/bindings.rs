@@ -1,5 +1,5 @@
-//! Leads the calls of madvise, mremap and syscall of all loaded modules to the hooks in `discard` and `numbered`, and those of
-//! the libraries' progress functions to the hooks in `helping`, once something is promoted.
+//! Leads all modules' calls of madvise, mremap and syscall to the hooks in `discard` and `raw_calls`, and those of
+//! the progress functions to the sender's hooks, once something is promoted.
 //!
 //! Exporting the symbols would be simpler, but UCX patches the code of whichever function it finds under the first two names
 //! (ucm's "bistro" mode), and must find the C library's, whose inner calls it follows for its registration cache. So the
@@ -11,18 +11,17 @@ use crate::sys::elf::{Dynamic, Place};
 use crate::sys::modules;
 use core::ops::ControlFlow;
 
-/// Modules whose own calls are meant as they are: the C library's and the dynamic linker's do not count on zeroes, UCX's
-/// hooks come after ours, and the kernel's has no relocations.
-const LEFT_ALONE: [&str; 4] = ["/libc.so.", "/ld-linux", "/libucm.so.", "linux-vdso"];
+/// Modules whose calls stay as they are: the C library and the dynamic linker do not count on zeroes, UCX's hooks
+/// come after ours, and the kernel's module has no relocations.
+const MODULES_LEFT_ALONE: [&str; 4] = ["/libc.so.", "/ld-linux", "/libucm.so.", "linux-vdso"];
 
-/// Longest that another thread is expected to take from looking a function up to setting the slot by which it was called
-/// (lazy binding), in microseconds.
-const BINDING: u32 = 1000;
-/// Looks at the slots until it is certain that no thread sets one back.
-const LOOKS: u32 = 4;
+/// Microseconds that another thread may take from looking a function up to setting its slot (lazy binding).
+const LAZY_BINDING_MICROSECONDS: u32 = 1000;
+/// Looks at the slots before it must be certain that no thread sets one back.
+const MAX_LOOKS: u32 = 4;
 
-/// The slots that are set. Pages may be moved only while all of them are: a call that goes past the hooks would find old bytes
-/// where it has asked for zeroes.
+/// The slots that are set. Pages may be moved only while all are: a call that misses the hooks would find old bytes
+/// where it asked for zeroes.
 pub struct Bindings {
     /// Modules ever loaded, and unloaded, when the slots were found (`dlpi_adds` and `dlpi_subs` of dl_iterate_phdr(3)).
     loaded: (u64, u64),
@@ -30,12 +29,12 @@ pub struct Bindings {
     others: Others,
 }
 
-/// Further hooks, which nothing hangs on: a call that goes past them is as well.
+/// Further hooks, which correctness does not depend on: a call may miss them.
 #[derive(Clone, Copy)]
 pub struct Others {
-    /// What stands for the function of that name, if anything.
+    /// The hook for the function of that name, if any.
     pub hook: fn(&[u8]) -> Option<*const ()>,
-    /// The calls of some module are led to one of them.
+    /// Called when a module's calls are led to one of them.
     pub is_led: fn(),
 }
 
@@ -47,14 +46,14 @@ struct Lead {
     next: usize,
 }
 
-/// What a look at the slots has found.
+/// The outcome of a look at the slots.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// All were set before, or lead to where they had led for long.
+    /// All were set before, or lead to a function that was bound long ago.
     Certain,
-    /// Another thread may have been about to set one of them.
+    /// Another thread may be about to set one of them.
     Unsettled,
-    /// One of them cannot be set, or leads to another tool's hook, which ours would pass over.
+    /// One cannot be set, or leads to another tool's hook, which ours would bypass.
     Refused,
 }
 
@@ -73,14 +72,14 @@ impl Bindings {
         self.look();
     }
 
-    /// Sets all slots that are not set; false: it is not certain that all are, and stay so.
+    /// Sets all slots. False: it is not certain that all are set and stay so.
     pub fn set(&mut self) -> bool {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_LOOKS {
             match self.look() {
                 Found::Certain => return true,
                 Found::Refused => return false,
                 // SAFETY: usleep(3) takes a number.
-                Found::Unsettled => unsafe { libc::usleep(BINDING) },
+                Found::Unsettled => unsafe { libc::usleep(LAZY_BINDING_MICROSECONDS) },
             };
         }
         false
@@ -102,7 +101,7 @@ impl Bindings {
             let path = path.to_bytes();
             let is_part = |part: &str| path.windows(part.len()).any(|it| it == part.as_bytes());
             let is_ours = modules::contains(info, lead_of as *const () as usize);
-            if !is_ours && !LEFT_ALONE.iter().any(|part| is_part(part)) {
+            if !is_ours && !MODULES_LEFT_ALONE.iter().any(|part| is_part(part)) {
                 let is_unbound =
                     // SAFETY: the address lies in the module.
                     |target| modules::contains(info, target) && unsafe { has_it_bound(target) };
@@ -149,7 +148,7 @@ impl Bindings {
         found
     }
 
-    /// Sets the slots that something else has been written to.
+    /// Sets slots again that something else has overwritten.
     fn look_again(&mut self) -> Found {
         let mut found = Found::Certain;
         for &(place, lead) in &self.slots {
@@ -177,8 +176,8 @@ impl Found {
     }
 }
 
-/// Whether the code at `target` has a function bound whose slot still leads there: it pushes the relocation's number (System V ABI
-/// for x86-64, "Procedure Linkage Table"), after an endbr64 where there are such.
+/// Whether the code at `target` binds a function lazily: it pushes the relocation's number (System V ABI for x86-64,
+/// "Procedure Linkage Table"), perhaps after an endbr64.
 ///
 /// # Safety
 /// The address lies in a loaded module.
@@ -190,7 +189,7 @@ unsafe fn has_it_bound(target: usize) -> bool {
     code[0] == PUSH || (code[..4] == ENDBR && code[4] == PUSH)
 }
 
-/// What stands for a function that promoted pages must be known to.
+/// The hook for a function that must know of promoted pages.
 fn lead_of(name: &[u8]) -> Option<Lead> {
     let (hook, next) = match name {
         b"madvise" => (discard::madvise as *const (), discard::next_madvise()),

@@ -1,13 +1,14 @@
 //! madvise and mremap: what they mean for private memory, they must mean for promoted pages.
 //!
-//! The modules' calls are led here by `bindings`. Both may be called by allocators that hold their own locks: nothing here allocates or takes a lock.
+//! `bindings` leads the modules' calls here. Allocators may make both calls while they hold their locks, so nothing
+//! here allocates or takes a lock.
 
 use crate::direct::shared::promoted;
 use crate::direct::transparency::fork;
 use crate::sys::cancellation::held_back;
 use crate::sys::resolve;
 use copytune_protocol::PAGE;
-use copytune_protocol::arena::{self, FIRST};
+use copytune_protocol::arena::{self, FIRST_PROMOTED};
 use copytune_protocol::mappings::{self, Mapping};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -95,7 +96,7 @@ pub fn special() -> u32 {
     SPECIAL.load(Ordering::Acquire)
 }
 
-/// Whether advice says only how memory will be used, or discards it: it stays what it is.
+/// Whether advice only says how memory will be used, or discards it: it stays ordinary memory.
 fn is_ordinary(advice: c_int) -> bool {
     /// MADV_POPULATE_READ to MADV_COLLAPSE (Linux 5.14 to 6.1).
     const LATER: core::ops::RangeInclusive<c_int> = 22..=25;
@@ -136,8 +137,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_i
     let concerns = promoted::may_hold(start, end) && start.is_multiple_of(PAGE);
     let done = !concerns || held_back(prepare);
     if !done {
-        // Zeroes must not be counted on that are not there. It is one of the documented failures.
-        // SAFETY: errno is the calling thread's own.
+        // The caller must not count on zeroes that are not there. EAGAIN is one of the documented failures.
         unsafe { *libc::__errno_location() = libc::EAGAIN };
         return -1;
     }
@@ -155,7 +155,7 @@ unsafe fn discard(start: usize, end: usize) -> bool {
     };
     let mut done = true;
     let replace = |mapping: Mapping| {
-        if mapping.file == arena.file && mapping.offset >= FIRST {
+        if mapping.file == arena.file && mapping.offset >= FIRST_PROMOTED {
             let (first, last) = (mapping.start.max(start), mapping.end.min(end));
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
             // SAFETY: pages that promotion has put there and that their owner gives up.
@@ -235,8 +235,7 @@ unsafe fn mremap_by(
     let promoted = promoted::may_hold(start, end) && start.is_multiple_of(PAGE);
     let make_private = || fork::make_private(start, end);
     if promoted && !held_back(make_private) && new_bytes > bytes {
-        // What would be added is the arena's next pages. It is one of the documented failures.
-        // SAFETY: errno is the calling thread's own.
+        // The range would grow into the arena's next pages. ENOMEM is one of the documented failures.
         unsafe { *libc::__errno_location() = libc::ENOMEM };
         return libc::MAP_FAILED;
     }
@@ -245,7 +244,7 @@ unsafe fn mremap_by(
     // SAFETY: errno is the calling thread's own.
     let errno = unsafe { *libc::__errno_location() };
     if promoted && moved == libc::MAP_FAILED && errno == libc::EFAULT {
-        // Pages that were exchanged are mappings of their own, over several of which the kernel grows none.
+        // Exchanged pages are mappings of their own, and the kernel grows no range over several.
         if flags == libc::MREMAP_MAYMOVE && new_bytes > bytes {
             // SAFETY: the caller gives the old range up for a new one, as the flag says.
             return unsafe { grow(old, bytes, new_bytes) };

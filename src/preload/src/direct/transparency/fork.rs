@@ -1,13 +1,13 @@
 //! fork: the child gets private copies of the promoted pages, while the parent waits.
 //!
-//! The child does it, not the parent: it has one thread, so nothing can change between the question what is mapped
-//! where and the answer's use.
+//! The child makes them, not the parent: it has one thread, so nothing changes between asking what is mapped where
+//! and using the answer.
 
 use crate::direct::shared::{attention, headroom, promoted, switches};
 use crate::direct::transparency::discard;
 use crate::sys::cancellation::held_back;
 use crate::sys::{clock, log, tls};
-use copytune_protocol::arena::{self, FIRST, Words};
+use copytune_protocol::arena::{self, FIRST_PROMOTED, Words};
 use copytune_protocol::handover;
 use copytune_protocol::mappings::{self, Mapping};
 use core::ffi::{c_int, c_long, c_void};
@@ -16,17 +16,17 @@ use core::time::Duration;
 use std::os::fd::AsRawFd;
 
 const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
-const CHUNK: usize = 4 << 20;
-/// The parent gives a child up that has copied nothing for so long (stopped by a debugger).
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest time from one look at the child's word to the next, with a pipe, whose end is noticed at once, and without.
-const LOOK: Duration = Duration::from_millis(100);
-const LOOK_WITHOUT: Duration = Duration::from_micros(50);
+const CHUNK_BYTES: usize = 4 << 20;
+/// The parent gives up on a child that has copied nothing for so long (stopped by a debugger).
+const MAX_STALL: Duration = Duration::from_secs(5);
+/// Longest wait between two looks at the child's word: with a pipe, whose end is noticed at once, and without.
+const MAX_POLL: Duration = Duration::from_millis(100);
+const POLL_WITHOUT_PIPE: Duration = Duration::from_micros(50);
 /// The child's word when it has finished (see [`Words`]).
 const FINISHED: u64 = u64::MAX;
 
-/// Forks at a time that are waited for: a signal handler may fork while its thread does, and be interrupted in turn.
-const DEEPEST: usize = 4;
+/// Nested forks that are waited for: a signal handler may fork inside a fork, and be interrupted in turn.
+const MAX_NESTED_FORKS: usize = 4;
 
 /// The words of the thread that forks; 0: none does. Others wait.
 static HOLDER: AtomicUsize = AtomicUsize::new(0);
@@ -34,15 +34,15 @@ static HOLDER: AtomicUsize = AtomicUsize::new(0);
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
 /// Forks begun so far.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
-/// Some child may still have to copy, and nobody waits for it.
+/// A child may still have to copy, and nobody waits for it.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
-static FORKS: [Fork; DEEPEST] = [const { Fork::new() }; DEEPEST];
+static FORKS: [Fork; MAX_NESTED_FORKS] = [const { Fork::new() }; MAX_NESTED_FORKS];
 
 /// One fork under way.
 struct Fork {
-    /// Whether the thread has become the holder by it.
+    /// Whether the thread became the holder by this fork.
     holds: AtomicBool,
-    /// Of the pipe whose far end the child holds until it has finished, or has died, or never was; -1: none.
+    /// The pipe's ends; -1: none. The child holds the far one until it has finished or died.
     near: AtomicI32,
     far: AtomicI32,
 }
@@ -73,14 +73,14 @@ pub fn begun() -> u64 {
     BEGUN.load(Ordering::SeqCst)
 }
 
-/// Whether a child may still have to copy what this process had mapped at some time after there were `begun` forks.
+/// Whether a child may still have to copy something that this process had mapped when it had begun `begun` forks.
 pub fn may_need(begun: u64) -> bool {
     GIVEN_UP.load(Ordering::SeqCst)
         || BEGUN.load(Ordering::SeqCst) != begun
         || HOLDER.load(Ordering::SeqCst) != 0
 }
 
-/// What fork does, around a system call that makes a process like it.
+/// Does what fork does, around a system call that makes a process as fork does.
 pub fn around(call: impl FnOnce() -> c_long) -> c_long {
     before();
     let made = call();
@@ -114,7 +114,7 @@ fn begin() {
             ends = [-1; 2];
         }
     }
-    // A signal handler that forks before this is counted leaves the place as it was.
+    // A signal handler that forks before DEPTH is raised leaves this entry as it was.
     let depth = DEPTH.load(Ordering::Relaxed);
     match FORKS.get(depth) {
         Some(fork) => {
@@ -145,7 +145,7 @@ fn end() {
     if let Some(fork) = FORKS.get(depth) {
         close(fork.far.swap(-1, Ordering::Relaxed));
         let near = fork.near.load(Ordering::Relaxed);
-        // Where there is no pipe, errno is what pipe2(2) has left, unless fork has failed.
+        // Without a pipe errno is pipe2(2)'s, unless fork has failed.
         let has_failed = near < 0 && matches!(errno, libc::EAGAIN | libc::ENOMEM);
         if promoted::may_hold(0, usize::MAX)
             && !has_failed
@@ -165,17 +165,17 @@ fn end() {
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Waits until the child has finished, is dead, or copies nothing any more. `near` as in [`Fork`]. Signals shorten
-/// no patience.
+/// Waits until the child has finished, is dead, or makes no progress. `near` as in [`Fork`]. Signals do not shorten
+/// the patience.
 fn await_child(near: c_int, words: &Words) {
-    let patience = PATIENCE.as_secs_f64() * clock::rate();
+    let patience = MAX_STALL.as_secs_f64() * clock::rate();
     let (mut copied, mut since) = (0, clock::now());
     loop {
         let is_over = match near >= 0 {
             true => is_closed(near),
             false => {
                 // SAFETY: usleep(3) takes a number.
-                unsafe { libc::usleep(LOOK_WITHOUT.as_micros() as u32) };
+                unsafe { libc::usleep(POLL_WITHOUT_PIPE.as_micros() as u32) };
                 words.forked.load(Ordering::Acquire) == FINISHED
             }
         };
@@ -193,7 +193,7 @@ fn await_child(near: c_int, words: &Words) {
     }
 }
 
-/// Whether the far end of the pipe is closed; waits for some time, less where a signal comes.
+/// Whether the far end of the pipe is closed. Waits for some time, less if a signal comes.
 fn is_closed(near: c_int) -> bool {
     let mut wait = libc::pollfd {
         fd: near,
@@ -201,7 +201,7 @@ fn is_closed(near: c_int) -> bool {
         revents: 0,
     };
     // SAFETY: poll(2) of one live structure. An end of file counts as an event.
-    unsafe { libc::poll(&raw mut wait, 1, LOOK.as_millis() as c_int) > 0 }
+    unsafe { libc::poll(&raw mut wait, 1, MAX_POLL.as_millis() as c_int) > 0 }
 }
 
 extern "C" fn child() {
@@ -212,7 +212,7 @@ fn begin_child() {
     switches::set_on(false);
     attention::drop_all();
     for fork in &FORKS {
-        // One that is free may be needed.
+        // A free descriptor may be needed below.
         close(fork.near.swap(-1, Ordering::Relaxed));
     }
     if promoted::may_hold(0, usize::MAX)
@@ -222,7 +222,7 @@ fn begin_child() {
         let done = !headroom::surely_lacks(promoted::bytes()) && replace_all(0, usize::MAX, true);
         arena.words().forked.store(FINISHED, Ordering::Release);
         if !done {
-            // Without memory for the copies, fork would have failed too.
+            // Without memory for the copies, an ordinary fork would have failed too.
             log::error(format_args!(
                 "a child process has no memory for its own copy of the message buffers; it ends"
             ));
@@ -242,8 +242,8 @@ fn begin_child() {
     HOLDER.store(0, Ordering::Release);
 }
 
-/// Turns the promoted pages in `[start, end)` into private ones with the same content; false: that was not possible.
-/// Allocates nothing on the heap.
+/// Replaces the promoted pages in `[start, end)` by private ones with the same content; false: impossible. Does not
+/// allocate on the heap.
 pub fn make_private(start: usize, end: usize) -> bool {
     replace_all(start, end, false)
 }
@@ -255,7 +255,7 @@ fn replace_all(start: usize, end: usize, is_alone: bool) -> bool {
     };
     let mut done = true;
     let copy = |mapping: Mapping| {
-        if mapping.file == arena.file && mapping.offset >= FIRST {
+        if mapping.file == arena.file && mapping.offset >= FIRST_PROMOTED {
             let first = mapping.start.max(start);
             let mapping = Mapping {
                 start: first,
@@ -265,7 +265,7 @@ fn replace_all(start: usize, end: usize, is_alone: bool) -> bool {
             };
             let mut address = mapping.start;
             while address < mapping.end {
-                let bytes = CHUNK.min(mapping.end - address);
+                let bytes = CHUNK_BYTES.min(mapping.end - address);
                 // SAFETY: pages of the arena, which nothing else than promotion maps; whole pages.
                 if !unsafe { replace(address, bytes, mapping.protection) } {
                     let rest = Mapping {
@@ -319,8 +319,8 @@ unsafe fn replace(address: usize, bytes: usize, protection: c_int) -> bool {
     }
 }
 
-/// Has new pages in the place of the mapping's, which hold what is in the arena there, in a process with one thread: without one
-/// more mapping, of which there may be no more than so many, nor mremap(2), which may be refused.
+/// Replaces the mapping by new pages with the arena's content, in a process with one thread. Needs neither one more
+/// mapping, whose number is limited, nor mremap(2), which may be refused.
 ///
 /// # Safety
 /// The mapping is the caller's, and shows the arena.

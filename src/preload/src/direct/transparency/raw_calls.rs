@@ -1,8 +1,8 @@
-//! syscall(2), the C library's function: what a program asks for by number means what it means by name.
+//! syscall(2), the C library's function: a call by number means what it means by name.
 //!
-//! Those that matter for promoted pages are led to the hooks that follow them: madvise, mremap, fork, and clone where it makes a
-//! process with memory, stack and descriptors like fork's. Any other one is passed on by a jump, with registers and stack
-//! as they are: clone onto another stack, or vfork, could not return through a function of this library.
+//! Calls that matter for promoted pages are led to their hooks: madvise, mremap, fork, and clone where it makes a
+//! process with memory, stack and descriptors like fork's. All others are passed on by a jump, with registers and
+//! stack as they are: clone onto another stack, or vfork, could not return through a function of this library.
 
 use crate::direct::transparency::{discard, fork};
 use crate::sys::resolve;

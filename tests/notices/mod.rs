@@ -1,12 +1,12 @@
-//! What the tests of slots and lives share: a clock and copies for them, and a sender whose messages they show.
+//! What the tests of notices and lives share: a clock and copies for them, and a sender whose messages they show.
 
 // Every test file compiles this module for itself and uses its own part of it.
 #![allow(dead_code)]
 
 use copies::COPY;
-use copytune_protocol::liveness::{Holders, LIVES, Life};
+use copytune_protocol::liveness::{Holders, Life, MAX_LIVES};
 use copytune_protocol::mappings::{File, Mappings};
-use copytune_protocol::notice::{Place, STRIDE, Slot, pages};
+use copytune_protocol::notice::{Location, Notice, STRIDE, pages};
 use copytune_protocol::{Clock, Copy, PAGE};
 use core::ffi::c_void;
 use core::ops::Range;
@@ -74,8 +74,8 @@ pub fn shared<T>() -> &'static T {
     unsafe { &*(map(0, size_of::<T>(), BOTH, flags, (-1, 0)) as *const T) }
 }
 
-pub fn lives() -> &'static [Life; LIVES] {
-    let lives: &[Life; LIVES] = shared();
+pub fn lives() -> &'static [Life; MAX_LIVES] {
+    let lives: &[Life; MAX_LIVES] = shared();
     lives.iter().for_each(Life::prepare);
     lives
 }
@@ -140,12 +140,12 @@ pub const BYTES: usize = HEAD + WHOLE + TAIL;
 /// Bytes of the file.
 pub const ARENA: usize = 64 * PAGE;
 
-/// A sender: its file, its slot, its message.
+/// A sender: its file, its notice, its message.
 pub struct Sender {
     pub descriptor: i32,
     pub file: File,
-    pub slot: &'static Slot,
-    pub lives: &'static [Life; LIVES],
+    pub notice: &'static Notice,
+    pub lives: &'static [Life; MAX_LIVES],
     mappings: Mappings,
     pub start: usize,
 }
@@ -155,7 +155,7 @@ impl Sender {
     pub fn new() -> Self {
         // SAFETY: memfd_create(2) with a terminated name; ftruncate(2) and fstat(2) of what it has made; a zeroed stat is valid.
         let (descriptor, status) = unsafe {
-            let descriptor = libc::memfd_create(c"slots".as_ptr(), libc::MFD_CLOEXEC);
+            let descriptor = libc::memfd_create(c"notices".as_ptr(), libc::MFD_CLOEXEC);
             assert!(descriptor >= 0);
             assert_eq!(libc::ftruncate(descriptor, ARENA as i64), 0);
             let mut status: libc::stat = core::mem::zeroed();
@@ -170,20 +170,20 @@ impl Sender {
         // SAFETY: new memory.
         let room = unsafe { map(place, WHOLE + 2 * PAGE, BOTH, flags, (-1, 0)) };
         assert_eq!(room, place);
-        let slots: &'static Room = shared();
+        let notices: &'static Room = shared();
         let sender = Self {
             descriptor,
             file: File {
                 device: (libc::major(status.st_dev), libc::minor(status.st_dev)),
                 inode: status.st_ino,
             },
-            // SAFETY: zeroed shared memory for a slot and what follows it, aligned to a page.
-            slot: unsafe { &*(&raw const *slots).cast::<Slot>() },
+            // SAFETY: zeroed shared memory for a notice and what follows it, aligned to a page.
+            notice: unsafe { &*(&raw const *notices).cast::<Notice>() },
             lives: lives(),
             mappings: Mappings::of(0).unwrap(),
             start: room + PAGE - HEAD,
         };
-        sender.slot.assign(sender.start, BYTES);
+        sender.notice.assign(sender.start, BYTES);
         sender
     }
 
@@ -224,20 +224,20 @@ impl Sender {
     }
 
     pub fn show(&self, number: u64, life: Option<usize>) {
-        // SAFETY: a slot of its own, a message that stays mapped.
-        unsafe { self.slot.show(self.start, BYTES, number, life, COPY) };
+        // SAFETY: a notice of its own, a message that stays mapped.
+        unsafe { self.notice.show(self.start, BYTES, number, life, COPY) };
     }
 
     pub fn answer(&self) {
-        self.slot.answer(&self.mappings, self.file);
+        self.notice.answer(&self.mappings, self.file);
     }
 
     pub fn number(&self) -> Option<u64> {
-        self.slot.number(self.start, BYTES)
+        self.notice.number(self.start, BYTES)
     }
 
-    pub fn place(&self, number: u64) -> Place {
-        self.slot.place(number, None, self.lives)
+    pub fn place(&self, number: u64) -> Location {
+        self.notice.place(number, None, self.lives)
     }
 
     pub fn life(&self) -> Option<usize> {
@@ -255,7 +255,7 @@ impl Sender {
     }
 }
 
-/// A slot and what follows it.
+/// A notice and what follows it.
 #[repr(C, align(64))]
 pub struct Room([u8; STRIDE]);
 
