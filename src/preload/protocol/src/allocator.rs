@@ -17,6 +17,12 @@ pub struct Space {
     windows: Vec<(u64, u64)>,
 }
 
+impl Default for Space {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Space {
     /// All of it is free.
     pub const fn new() -> Self {

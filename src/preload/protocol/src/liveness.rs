@@ -82,6 +82,12 @@ pub struct Holders {
     refused: bool,
 }
 
+impl Default for Holders {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Holders {
     /// Nobody holds any.
     pub const fn new() -> Self {

@@ -88,6 +88,10 @@ pub fn with_own<T>(look: impl FnOnce(&Mappings) -> T) -> Option<T> {
     (kept.mappings.identity() == Some(kept.identity)).then(|| look(&kept.mappings))
 }
 
+/// The process is gone, or nothing can be known of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unknowable;
+
 /// The mappings of one process.
 #[derive(Debug)]
 pub struct Mappings {
@@ -211,7 +215,7 @@ impl Mappings {
 
     /// The first mapping that ends after `address`; `Ok(None)`: there is none; an error: the process is gone, or
     /// nothing can be known.
-    pub fn from(&self, address: usize) -> Result<Option<Mapping>, ()> {
+    pub fn from(&self, address: usize) -> Result<Option<Mapping>, Unknowable> {
         if self.are_quick() {
             let answer = self.ask(address);
             // SAFETY: errno is the calling thread's own.
@@ -237,7 +241,7 @@ impl Mappings {
                     visit(mapping);
                 }
                 Ok(None) => return true,
-                Err(()) => return false,
+                Err(Unknowable) => return false,
             }
         }
     }
@@ -262,17 +266,17 @@ impl Mappings {
                     visit(mapping);
                 }
                 Ok(_) => return true,
-                Err(()) => return false,
+                Err(Unknowable) => return false,
             }
         }
         true
     }
 
-    fn ask(&self, address: usize) -> Result<Option<Mapping>, ()> {
+    fn ask(&self, address: usize) -> Result<Option<Mapping>, Unknowable> {
         self.ask_for(address, COVERING_OR_NEXT)
     }
 
-    fn ask_for(&self, address: usize, flags: u64) -> Result<Option<Mapping>, ()> {
+    fn ask_for(&self, address: usize, flags: u64) -> Result<Option<Mapping>, Unknowable> {
         let mut query = Query {
             size: size_of::<Query>() as u64,
             flags,
@@ -286,7 +290,7 @@ impl Mappings {
             // SAFETY: errno is the calling thread's own.
             return match unsafe { *libc::__errno_location() } {
                 libc::ENOENT => Ok(None),
-                _ => Err(()),
+                _ => Err(Unknowable),
             };
         }
         Ok(Some(Mapping {
@@ -303,13 +307,13 @@ impl Mappings {
     }
 
     /// Reads the file up to the line that is wanted.
-    fn read(&self, address: usize) -> Result<Option<Mapping>, ()> {
+    fn read(&self, address: usize) -> Result<Option<Mapping>, Unknowable> {
         let mut found = None;
         let known = self.scan(address, |mapping| {
             found = Some(mapping);
             false
         });
-        if known { Ok(found) } else { Err(()) }
+        if known { Ok(found) } else { Err(Unknowable) }
     }
 
     /// Reads the file, and shows the mappings that end after `address` until no more is wanted; false: nothing can be known. The

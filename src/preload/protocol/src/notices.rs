@@ -65,6 +65,12 @@ impl Message {
     }
 }
 
+impl Default for Notices {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Notices {
     /// No message has a notice.
     pub const fn new() -> Self {

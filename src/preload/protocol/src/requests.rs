@@ -49,6 +49,12 @@ pub struct Met {
     pub notice: bool,
 }
 
+impl Default for Requests {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Requests {
     /// Nothing is requested.
     pub const fn new() -> Self {
