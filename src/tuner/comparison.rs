@@ -189,10 +189,12 @@ impl Arm {
         }
     }
 
-    fn is_sound(&self) -> bool {
+    /// Whether the values are possible, and so many blocks may still come in the pair under way.
+    fn is_sound(&self, to_come: usize) -> bool {
         let possible = |values: &[f64]| {
             let mut all = values.iter();
-            values.len() < MAX_PAIRS && all.all(|value| value.is_finite() && *value > 0.0)
+            values.len() + to_come <= MAX_PAIRS
+                && all.all(|value| value.is_finite() && *value > 0.0)
         };
         self.relative.len() == self.costs.len() && possible(&self.relative) && possible(&self.costs)
     }
@@ -290,8 +292,13 @@ impl Guard {
                 .iter()
                 .chain(&self.costs)
                 .all(|cost| cost.is_finite())
-            && self.default.is_sound()
-            && self.winner.is_sound()
+            && self.default.is_sound(self.to_come(false))
+            && self.winner.is_sound(self.to_come(true))
+    }
+
+    /// Blocks of the pair under way that are still to be completed by the winner, or by the default.
+    fn to_come(&self, winner: bool) -> usize {
+        usize::from(!self.second || self.winner_runs == winner)
     }
 
     /// Takes in one execution of the configuration that was due. Returns the decision once it is made.
@@ -413,5 +420,28 @@ impl Guard {
             tuned_cost: self.winner.cost(),
             executions: (executions(&self.default), executions(&self.winner)),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        /// A run may end at any execution, and the next goes on with what was saved.
+        #[test]
+        fn a_comparison_is_sound_until_it_is_decided(seed: u64, lead in 1u32..4, each in 1u32..3) {
+            let mut random = Random::new(seed);
+            let pace = Pace { lead, each, ..Pace::SINGLE };
+            let mut guard = Guard::new(&mut random, pace, 1);
+            let mut costs = Random::new(!seed);
+            loop {
+                proptest::prop_assert!(guard.is_sound(), "{guard:?}");
+                let cost = (0.2 * costs.normal()).exp();
+                if guard.observe(cost, cost, &mut random).is_some() {
+                    break;
+                }
+            }
+        }
     }
 }
