@@ -313,7 +313,6 @@ pub fn new_engine() -> Option<(Engine, Library)> {
             lasting: routines::LASTING * clock::rate(),
             settling: routines::SETTLING * clock::rate(),
             strategy: strategies::by_name(job.options.strategy).unwrap_or(strategies::default()),
-            ..Settings::default()
         },
     };
     Some((Engine::new(config, job.memory.knowledge()), job.library))
