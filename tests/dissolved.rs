@@ -42,7 +42,7 @@ fn every_size_is_saved_and_gone_on_with() {
             ranks
                 .flat_map(|rank| {
                     let mut intervals = rank.intervals.iter();
-                    assert!(intervals.any(|interval| interval.dissolved), "{what}");
+                    assert!(intervals.any(|interval| interval.superseded), "{what}");
                     SIZES.map(|bytes| tuned(rank, bytes).map(|known| known.evidence).sum())
                 })
                 .collect()

@@ -10,7 +10,7 @@ const HEIGHT: f64 = 9.0;
 const BELOW: f64 = 2.0;
 
 /// Places along the piece of an arrow next to its end, as shares of the way from there, the best first.
-const PLACES: [f64; 7] = [0.55, 0.7, 0.4, 0.85, 0.25, 0.95, 0.12];
+const PLACES_ON_ARROW: [f64; 7] = [0.55, 0.7, 0.4, 0.85, 0.25, 0.95, 0.12];
 
 /// The places of labels so far.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl Counts {
         let candidates: Vec<(f64, f64)> = points
             .windows(2)
             .take(3)
-            .flat_map(|piece| PLACES.map(|share| curve(piece[0], piece[1], share)))
+            .flat_map(|piece| PLACES_ON_ARROW.map(|share| curve(piece[0], piece[1], share)))
             .map(|(x, y)| (x - width / 2.0, y + HEIGHT / 2.0 - BELOW))
             .collect();
         let free = candidates

@@ -10,7 +10,7 @@ use crate::units::{age, bytes, count};
 use super::{Analysis, IntervalRow, LoopRow, SiteRow, ThreadAnalysis, name_of};
 
 /// Loops, intervals and nodes outside of them that are listed without `all`.
-const FIRST: usize = 60;
+const LISTED: usize = 60;
 
 /// Call sites of one loop or stop addresses of one interval that are named.
 const NAMED: usize = 8;
@@ -55,7 +55,7 @@ pub fn to_text(analysis: &Analysis, file: &Path, all: bool, now: u64) -> String 
         if analysis.threads.len() > 1 {
             let _ = writeln!(text, "\nThread {}:", thread.thread);
         }
-        describe(&mut text, thread, if all { usize::MAX } else { FIRST });
+        describe(&mut text, thread, if all { usize::MAX } else { LISTED });
     }
     text
 }

@@ -197,7 +197,7 @@ pub fn programs_of(failures: &[Failure]) -> usize {
 }
 
 /// Failures of one job after which the rest of it is left: what is wrong with so many is seen in these.
-const ENOUGH: usize = 4;
+const MAX_FAILURES: usize = 4;
 
 /// All modes of a batch. The programs before and after one that failed are run again without it, so that each has its verdict.
 fn check_batch(runner: &Runner, batch: &Batch) -> Result<Vec<Failure>, String> {
@@ -205,9 +205,9 @@ fn check_batch(runner: &Runner, batch: &Batch) -> Result<Vec<Failure>, String> {
     let mut failures: Vec<Failure> = Vec::new();
     let mut left: Vec<&[Described]> = vec![&described];
     while let Some(programs) = left.pop() {
-        if failures.len() == ENOUGH {
+        if failures.len() == MAX_FAILURES {
             let line = "  further programs of this job were not run: too many fail\n";
-            failures[ENOUGH - 1].text.push_str(line);
+            failures[MAX_FAILURES - 1].text.push_str(line);
             break;
         }
         let Some(found) = check_programs(runner, programs)? else {

@@ -4,7 +4,7 @@
 /// anything can be (delta debugging, A. Zeller and R. Hildebrandt 2002). `fails` is asked no more than some hundred times.
 pub fn shortest<T: Clone>(parts: &[T], mut fails: impl FnMut(&[T]) -> bool) -> Vec<T> {
     /// Runs of a program that may hang take minutes each.
-    const MOST: usize = 100;
+    const MAX_RUNS: usize = 100;
     let mut rest = parts.to_vec();
     let mut asked = 0;
     let mut length = rest.len().div_ceil(2);
@@ -12,7 +12,7 @@ pub fn shortest<T: Clone>(parts: &[T], mut fails: impl FnMut(&[T]) -> bool) -> V
         let before = rest.len();
         let mut end = rest.len();
         // What comes last is left out first: then the program is shorter, too.
-        while end > 0 && rest.len() > 1 && asked < MOST {
+        while end > 0 && rest.len() > 1 && asked < MAX_RUNS {
             let start = end.saturating_sub(length);
             let without: Vec<T> = [&rest[..start], &rest[end..]].concat();
             if !without.is_empty() {
@@ -23,7 +23,7 @@ pub fn shortest<T: Clone>(parts: &[T], mut fails: impl FnMut(&[T]) -> bool) -> V
             }
             end = start;
         }
-        if asked == MOST {
+        if asked == MAX_RUNS {
             break;
         }
         // Single parts until none can go.

@@ -77,7 +77,7 @@ fn stat(id: u32) -> Option<(Process, u32)> {
 
 /// The innermost frames of each thread.
 fn stack(gdb: &Path, id: u32) -> String {
-    const LIMIT: Duration = Duration::from_secs(30);
+    const MAX_TIME: Duration = Duration::from_secs(30);
     let dir = tempfile::tempdir().ok();
     let Some(file) = dir.as_ref().map(|dir| dir.path().join("stack")) else {
         return String::new();
@@ -96,7 +96,7 @@ fn stack(gdb: &Path, id: u32) -> String {
         return "      gdb cannot be started\n".to_owned();
     };
     let start = Instant::now();
-    while matches!(child.try_wait(), Ok(None)) && start.elapsed() < LIMIT {
+    while matches!(child.try_wait(), Ok(None)) && start.elapsed() < MAX_TIME {
         std::thread::sleep(Duration::from_millis(20));
     }
     let _ = child.kill();

@@ -18,16 +18,16 @@ pub const MOST_CANDIDATES: usize = 6;
 /// Classes of lengths, by powers of two.
 const CLASSES: usize = 12;
 /// The first class's shortest message: 2^13 bytes.
-const FIRST: u32 = 13;
+const FIRST_CLASS: u32 = 13;
 /// Samples that are kept of each way.
 const SAMPLES: usize = 9;
 /// Samples of each candidate that end a search.
-const ENOUGH: u32 = 7;
-/// Samples after which a candidate is given up that is slower than the best by [`CLEARLY`].
-const FEW: u32 = 3;
-const CLEARLY: f32 = 1.15;
+const SEARCH_SAMPLES: u32 = 7;
+/// Samples after which a candidate is given up that is slower than the best by [`CLEARLY_SLOWER`].
+const MIN_SAMPLES: u32 = 3;
+const CLEARLY_SLOWER: f32 = 1.15;
 /// What comes first stays unless another one is faster by so much.
-const NOTICEABLY: f32 = 1.03;
+const NOTICEABLY_FASTER: f32 = 1.03;
 /// The kernel's copies of buffers that were not shared yet are enough of a comparison where the direct ones take at most
 /// this part of their time.
 const PLAINLY: f32 = 0.9;
@@ -140,7 +140,10 @@ pub struct Mechanism {
 
 /// The class of messages of so many bytes.
 fn class_of(bytes: usize) -> usize {
-    let class = bytes.checked_ilog2().unwrap_or(0).saturating_sub(FIRST) as usize;
+    let class = bytes
+        .checked_ilog2()
+        .unwrap_or(0)
+        .saturating_sub(FIRST_CLASS) as usize;
     class.min(CLASSES - 1)
 }
 
@@ -195,7 +198,7 @@ impl Mechanism {
             |class: &Class| !class.uses_kernel && !matches!(class.state, State::Search { .. });
         classes
             .filter(move |(_, class)| is_found(class))
-            .map(|(number, class)| (1 << (number as u32 + FIRST), class.best))
+            .map(|(number, class)| (1 << (number as u32 + FIRST_CLASS), class.best))
     }
 
     /// How the next message, which can be read directly, is to be copied. `is_new`: pages of it are met for the first time, which
@@ -337,16 +340,17 @@ impl Class {
             let samples = &class.direct[usize::from(number)];
             samples.median().map(|median| (median, samples.count))
         };
-        let Some((standing, _)) = median(self, self.best) else {
+        let Some((incumbent, _)) = median(self, self.best) else {
             return;
         };
-        let mut best = (standing, self.best);
+        let mut best = (incumbent, self.best);
         for number in 0..candidates {
             if let Some((cost, count)) = median(self, number) {
-                if count >= FEW && cost * NOTICEABLY < best.0 {
+                if count >= MIN_SAMPLES && cost * NOTICEABLY_FASTER < best.0 {
                     best = (cost, number);
                 }
-                if count >= FEW && cost > standing * CLEARLY && number != self.best {
+                if count >= MIN_SAMPLES && cost > incumbent * CLEARLY_SLOWER && number != self.best
+                {
                     self.given_up |= 1 << number;
                 }
             }
@@ -354,12 +358,16 @@ impl Class {
         self.best = best.1;
         self.given_up &= !(1 << self.best);
         let is_over = (0..candidates).all(|number| {
-            self.given_up & 1 << number != 0 || self.direct[usize::from(number)].count >= ENOUGH
+            self.given_up & 1 << number != 0
+                || self.direct[usize::from(number)].count >= SEARCH_SAMPLES
         });
         self.learn_gain();
         if is_over {
             let direct = median(self, self.best).map_or(f32::MAX, |(cost, _)| cost);
-            let kernel = self.kernel.median().filter(|_| self.kernel.count >= FEW);
+            let kernel = self
+                .kernel
+                .median()
+                .filter(|_| self.kernel.count >= MIN_SAMPLES);
             match kernel {
                 Some(kernel) if direct < kernel * PLAINLY => self.settle(),
                 _ => self.begin_check(),
@@ -511,7 +519,7 @@ mod tests {
     #[test]
     fn no_difference_no_change() {
         let (mut machine, mut mechanism) = machine(10_000, &[5000, 4950, 5020]);
-        for _ in 0..FEW {
+        for _ in 0..MIN_SAMPLES {
             mechanism.copied_by_kernel(BYTES, 10_000);
         }
         let (_, last) = machine.run(&mut mechanism, BYTES, 500);

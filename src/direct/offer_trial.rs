@@ -5,18 +5,18 @@
 const PAIRS: u8 = 8;
 /// An offer pays if so many of them say so. Where it makes no difference, that comes by chance in one trial of seven, and
 /// does no harm.
-const ENOUGH: u8 = 6;
+const MIN_WINS: u8 = 6;
 /// Copies before the first trial: those that meet a new mapping wait in page faults, most of all if they read all of it.
-const COLD: u32 = 16;
+const COLD_COPIES: u32 = 16;
 /// Copies that are made in one way before one is timed: each way leaves the target in other caches than the other finds it
 /// in.
 const SETTLING: u8 = 2;
 /// Copies from a trial to the next, which are doubled each time that nothing new comes out, up to the second number. Half of
 /// a trial's copies are of the slower kind.
-const REST: [u32; 2] = [96, 8192];
+const COPIES_BETWEEN_TRIALS: [u32; 2] = [96, 8192];
 /// Copies by other routines that may come between the two of a pair: a loop may have several call sites, each with a
 /// routine of its own.
-const OTHERS: u8 = 16;
+const MAX_OTHERS: u8 = 16;
 
 /// Trials of copies of some length from one sender.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,7 @@ impl Default for Trial {
     fn default() -> Self {
         Self {
             pays: false,
-            wait: COLD,
+            wait: COLD_COPIES,
             rest: 0,
             pairs: 0,
             wins: 0,
@@ -75,7 +75,7 @@ impl Trial {
             self.wait -= 1;
             return usual;
         }
-        if self.others == OTHERS {
+        if self.others == MAX_OTHERS {
             self.begin(None);
         }
         let is_other = self.first.is_some_and(|(_, first)| first != routine);
@@ -113,10 +113,10 @@ impl Trial {
         self.pairs += 1;
         self.wins += u8::from(offered < alone);
         if self.pairs == PAIRS {
-            let pays = self.wins >= ENOUGH;
+            let pays = self.wins >= MIN_WINS;
             self.rest = match pays == self.pays {
-                true => (self.rest * 2).clamp(REST[0], REST[1]),
-                false => REST[0],
+                true => (self.rest * 2).clamp(COPIES_BETWEEN_TRIALS[0], COPIES_BETWEEN_TRIALS[1]),
+                false => COPIES_BETWEEN_TRIALS[0],
             };
             (self.pays, self.wait) = (pays, self.rest);
             (self.pairs, self.wins) = (0, 0);

@@ -21,7 +21,7 @@ const SAVED: u64 = 2;
 /// Promotions have paid where direct copies have saved so many times what they cost.
 const PAYS: u64 = 2;
 /// A promotion that is lost before so many direct copies is an early loss.
-const EARLY: u32 = 32;
+const EARLY_LOSS: u32 = 32;
 /// More losses make no one more patient.
 const MOST_LOSSES: u32 = 16;
 /// Classes of lengths, by powers of two.
@@ -223,7 +223,7 @@ impl Buffer {
     /// longer. What was spent and not saved stays on the account.
     pub fn lost(&mut self) {
         *self = Self {
-            losses: match self.gains < EARLY {
+            losses: match self.gains < EARLY_LOSS {
                 true => (self.losses + 1).min(MOST_LOSSES),
                 false => 0,
             },
@@ -476,7 +476,7 @@ mod tests {
             buffer.lost();
         }
         assert_eq!(reads_until_asked(&mut buffer, &mut account), 16);
-        for _ in 0..EARLY {
+        for _ in 0..EARLY_LOSS {
             buffer.read_directly(&mut account, copy.bytes, 0);
         }
         buffer.lost();

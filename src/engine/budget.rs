@@ -11,7 +11,7 @@ const ADVANCE: f64 = 200e-6;
 /// Seconds that the bucket holds after that.
 const CAPACITY: f64 = 30e-6;
 /// Seconds of a rest after which a few calls are followed, in case that a new phase has begun.
-const REST: f64 = 10e-3;
+const DORMANCY: f64 = 10e-3;
 /// What following a call costs, in seconds: some 250 instructions, and what they drive out of the caches.
 const CALL: f64 = 80e-9;
 /// Part of the time of an execution with routines that are tried that counts as lost. What is tried is seldom twice as slow.
@@ -64,7 +64,7 @@ impl Budget {
 
     /// Calls that make up a rest, if one comes every so many ticks.
     pub(super) fn calls_of_a_rest(&self, call: f64) -> u32 {
-        (REST * self.rate / call.max(1.0)) as u32
+        (DORMANCY * self.rate / call.max(1.0)) as u32
     }
 
     /// For how many ticks nothing may be learnt from now on, if the bucket is empty: until it is full.

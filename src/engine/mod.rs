@@ -4,25 +4,25 @@
 
 mod blind;
 mod budget;
+mod dormancy;
 mod elapsed;
 mod evaluation;
 mod interval;
-mod kept;
 mod knowledge;
 mod node;
 mod partition;
 mod recorded;
-mod rest;
+mod retired;
 mod trial;
 
 use budget::Budget;
+use dormancy::{Dormancy, LONG_SLICE, LONGEST, SLICE};
 use interval::Timing;
 pub use interval::{Interval, Stage, Variable};
-pub use kept::Kept;
-use kept::{Shelf, remembered};
 pub use knowledge::{Knowledge, Known};
 pub use node::{Node, NodeInfo};
-use rest::{LONG_SLICE, LONGEST, Rest, SLICE};
+pub use retired::Retired;
+use retired::{Shelf, remembered};
 use trial::Trial;
 
 use crate::flow::{Advance, IntervalId, NodeId, OUTSIDE, OVERFLOW, Rare, Tracker, Turn};
@@ -160,7 +160,7 @@ pub struct Engine {
     watch: Watch,
     /// When the present execution began, if it is timed.
     started: Option<u64>,
-    rest: Rest,
+    dormancy: Dormancy,
     budget: Budget,
     /// When [`Self::take_rest`] was asked last, and the calls that were to come until it is asked again.
     slice: (u64, u32),
@@ -174,7 +174,7 @@ pub struct Engine {
     /// An interval whose tuner has come to a new phase.
     new_phase: Option<IntervalId>,
     knowledge: Knowledge,
-    kept: Shelf,
+    retired: Shelf,
 }
 
 impl Engine {
@@ -203,12 +203,12 @@ impl Engine {
             incomplete: 0,
             config,
             started: None,
-            rest: Rest::new(slice),
+            dormancy: Dormancy::new(slice),
             news: false,
             notice: None,
             new_phase: None,
             knowledge,
-            kept: Shelf::default(),
+            retired: Shelf::default(),
         }
     }
 
@@ -226,7 +226,7 @@ impl Engine {
         self.nodes.push(node);
         // Where nothing can be tuned, nothing is to be learnt.
         if info.tunable && info.bytes >= self.config.min_bytes {
-            self.rest.disturb();
+            self.dormancy.disturb();
         }
         number
     }
@@ -253,13 +253,13 @@ impl Engine {
     #[inline(always)]
     fn pass_quietly(&mut self, node: NodeId) -> Option<()> {
         // Where routines are forced the tracker follows nothing, and so foresees nothing.
-        let eventful = self.rest.is_ending();
+        let eventful = self.dormancy.is_ending();
         let state = self.nodes.get_mut(node as usize)?;
         if eventful || state.matters() {
             return None;
         }
         let foreseen = self.tracker.foresee(node)?;
-        let weight = self.rest.weight();
+        let weight = self.dormancy.weight();
         if let Some(started) = foreseen.started() {
             let interval = self.intervals.get_mut(started as usize)?;
             if !interval.passes(weight) {
@@ -268,7 +268,7 @@ impl Engine {
         }
         foreseen.happens();
         state.calls += weight;
-        self.rest.pass();
+        self.dormancy.pass();
         Some(())
     }
 
@@ -279,7 +279,7 @@ impl Engine {
         if !self.detects {
             return self.step_blindly(node);
         }
-        let weight = self.rest.weight();
+        let weight = self.dormancy.weight();
         if let Some(state) = self.nodes.get_mut(node as usize) {
             state.count(weight);
         }
@@ -362,11 +362,11 @@ impl Engine {
         let Some(interval) = self.intervals.get_mut(started as usize) else {
             return;
         };
-        if interval.begins(self.rest.weight()) {
+        if interval.begins(self.dormancy.weight()) {
             match interval.timing(&mut self.nodes) {
                 Timing::Nothing => return,
                 Timing::Report => {}
-                Timing::Decision => self.rest.disturb(),
+                Timing::Decision => self.dormancy.disturb(),
             }
             self.started = Some(clock.now());
         }
@@ -376,12 +376,16 @@ impl Engine {
     /// like all before.
     pub fn count_unseen(&mut self, remaining: usize) {
         let seen: u64 = self.nodes.iter().map(|node| node.calls).sum();
-        let unseen = self.rest.unseen(remaining) as f64 / seen.max(1) as f64;
+        let unseen = self.dormancy.unseen(remaining) as f64 / seen.max(1) as f64;
         for node in &mut self.nodes {
             node.calls += (node.calls as f64 * unseen).round() as u64;
         }
-        let kept = self.kept.0.iter_mut().map(|kept| &mut kept.interval);
-        for interval in self.intervals.iter_mut().chain(kept) {
+        let retired = self
+            .retired
+            .0
+            .iter_mut()
+            .map(|retired| &mut retired.interval);
+        for interval in self.intervals.iter_mut().chain(retired) {
             interval.executions += (interval.executions as f64 * unseen).round() as u64;
         }
     }
@@ -407,7 +411,7 @@ impl Engine {
     /// One more call was followed; whether [`Self::take_rest`] is to be asked.
     #[inline]
     pub fn rest_is_due(&mut self) -> bool {
-        self.rest.is_due()
+        self.dormancy.is_due()
     }
 
     /// How many calls may pass unseen from here on: none while anything is to be learnt, as far as that may cost something, or
@@ -420,25 +424,25 @@ impl Engine {
             Mode::Profile | Mode::Forced | Mode::Record => false,
         };
         if !settles {
-            self.rest.go_on();
+            self.dormancy.go_on();
             return 0;
         }
         let now = clock.now();
         let (before, calls) = self.slice;
         let call = now.wrapping_sub(before) as f64 / f64::from(calls);
-        let rest = if self.rest.was_disturbed() {
+        let rest = if self.dormancy.was_disturbed() {
             self.pause(now, call)
         } else if self.uses_routines() || self.trial.is_under_way() {
             self.try_out(clock, idle)
         } else {
             self.abandon_trial();
-            self.rest.begin(self.budget.calls_of_a_rest(call))
+            self.dormancy.begin(self.budget.calls_of_a_rest(call))
         };
         if rest > 0 {
             // What comes after it follows nothing.
             self.lose_track();
         }
-        self.slice = (now, self.rest.left() + rest as u32);
+        self.slice = (now, self.dormancy.left() + rest as u32);
         rest
     }
 
@@ -446,7 +450,7 @@ impl Engine {
     /// are to pass unseen, so that learning costs no more than it may.
     fn pause(&mut self, now: u64, call: f64) -> usize {
         self.abandon_trial();
-        self.rest.next_slice();
+        self.dormancy.next_slice();
         self.budget.follow(SLICE);
         let pause = self.budget.pause(now);
         // A long execution is seen to its end, or it would never be; the next pause is the longer for it.
@@ -459,7 +463,7 @@ impl Engine {
             return 0;
         };
         let calls = (ticks / call.max(1.0)).clamp(f64::from(SLICE), f64::from(LONGEST));
-        self.rest.pause(calls as u32);
+        self.dormancy.pause(calls as u32);
         calls as usize
     }
 
@@ -476,7 +480,7 @@ impl Engine {
     /// The rest that was offered is not taken.
     pub fn refuse_rest(&mut self) {
         self.abandon_trial();
-        self.rest.refuse();
+        self.dormancy.refuse();
     }
 
     /// Ticks that learning has cost so far, as `budget` counts them; 0 where there is no bound.
@@ -487,7 +491,7 @@ impl Engine {
     /// Whether nothing is being learnt, and no routine but the default is in use.
     #[inline]
     pub fn is_calm(&self) -> bool {
-        self.rest.is_calm() && !self.trial.needs_routines()
+        self.dormancy.is_calm() && !self.trial.needs_routines()
     }
 
     /// A node's state, for the hooks.

@@ -26,7 +26,7 @@ impl Engine {
             self.intervals.push(Interval::new(id, stage));
             if !self.tracker.retired(id) {
                 if self.could_be_tuned(id) {
-                    self.rest.disturb();
+                    self.dormancy.disturb();
                 } else if let Some(interval) = self.intervals.get_mut(id as usize)
                     && interval.stage == Stage::Watching
                 {
@@ -57,12 +57,12 @@ impl Engine {
         let Some(interval) = self.interval(id) else {
             return;
         };
-        let husk = Interval::new(id, interval.stage);
+        let successor = Interval::new(id, interval.stage);
         let classes = match self.tracker.retired(id) {
             true => self.tracker.classes_before(id),
             false => self.tracker.classes(id),
         };
-        self.dissolve(id, husk, true, classes.to_vec());
+        self.supersede(id, successor, true, classes.to_vec());
     }
 
     /// Other nodes come by than those that the interval was watched with, or it was learnt nothing of some of them. What its
@@ -74,9 +74,9 @@ impl Engine {
         };
         let mut new = Interval::new(id, Stage::Watching);
         new.follow_on(interval);
-        self.dissolve(id, new, means, Vec::new());
+        self.supersede(id, new, means, Vec::new());
         self.hold(id);
-        self.rest.disturb();
+        self.dormancy.disturb();
     }
 
     /// What an earlier run knows of the interval of these nodes, in terms of this run's choices.

@@ -100,7 +100,7 @@ impl Engine {
     }
 
     /// No interval stays.
-    pub(super) fn dissolve_all(&mut self) {
+    pub(super) fn supersede_all(&mut self) {
         for id in 0..self.intervals.len() as u32 {
             self.retire(id);
         }
@@ -108,10 +108,10 @@ impl Engine {
 
     /// Detects dynamically from here on; what the recording said is forgotten.
     fn give_up(&mut self) {
-        self.dissolve_all();
+        self.supersede_all();
         self.intervals.clear();
         self.live.clear();
-        self.rest.disturb();
+        self.dormancy.disturb();
         self.started = None;
         self.tracker.restart(Flowgraph::new());
     }

@@ -1,7 +1,7 @@
 //! The engine driven by a mock clock: a program of loops whose copies cost what a table says.
 
-mod dissolved;
 mod quiet;
+mod superseded;
 mod trial;
 
 use super::*;

@@ -150,29 +150,29 @@ impl Engine {
     /// Routines other than the default are in use and nothing is being learnt. Returns how many calls are to pass unseen,
     /// which may begin only if the thread is `idle`.
     pub(super) fn try_out(&mut self, clock: &mut impl Clock, idle: bool) -> usize {
-        let undisturbed = self.rest.is_calm();
+        let undisturbed = self.dormancy.is_calm();
         if !undisturbed {
             self.abandon_trial();
         }
         self.trial.in_use = true;
         if self.config.mode != Mode::Tune || !self.is_trial_due() {
-            self.rest.go_on();
+            self.dormancy.go_on();
             return 0;
         }
         if !undisturbed {
-            self.rest.expect(STRETCH);
+            self.dormancy.expect(STRETCH);
             return 0;
         }
         self.trial.end_stretch(clock.now());
         self.use_all();
         if let Some(verdict) = self.trial.verdict() {
             self.conclude_trial(verdict);
-            self.rest.go_on();
+            self.dormancy.go_on();
             return 0;
         }
         self.leave_idle();
         if self.trial.subject.is_none() && !self.begin_trial() {
-            self.rest.go_on();
+            self.dormancy.go_on();
             return 0;
         }
         let arm = self.trial.next_arm();
@@ -184,11 +184,11 @@ impl Engine {
         self.trial.arm = Some(arm);
         self.trial.postponed = 0;
         if rests {
-            self.rest.leave_out(STRETCH);
+            self.dormancy.leave_out(STRETCH);
             self.lose_track();
             return STRETCH as usize;
         }
-        self.rest.expect(STRETCH + 1);
+        self.dormancy.expect(STRETCH + 1);
         if arm == Arm::Without
             && let Some(Subject::One(id)) = self.trial.subject
             && let Some(interval) = self.intervals.get_mut(id as usize)
@@ -205,11 +205,11 @@ impl Engine {
     fn postpone(&mut self) {
         self.trial.postponed += 1;
         if self.trial.postponed < PATIENCE {
-            self.rest.expect(1);
+            self.dormancy.expect(1);
         } else {
             self.abandon_trial();
             self.trial.abandoned = ABANDONED;
-            self.rest.go_on();
+            self.dormancy.go_on();
         }
     }
 

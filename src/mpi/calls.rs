@@ -449,11 +449,6 @@ impl Binding {
             Binding::FortranDescriptor | Binding::FortranDescriptorLarge
         )
     }
-
-    /// Whether counts have 64 bits.
-    pub const fn is_large(self) -> bool {
-        matches!(self, Binding::CLarge | Binding::FortranDescriptorLarge)
-    }
 }
 
 impl Call {

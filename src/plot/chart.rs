@@ -91,7 +91,7 @@ pub struct Reference {
 }
 
 /// Most points of a line that get a dot each.
-const FEW: usize = 40;
+const MAX_DOTS: usize = 40;
 
 impl Chart {
     /// The chart as an `<svg>` element.
@@ -198,7 +198,7 @@ impl Series {
         };
         let dots = match self.mark {
             Mark::Steps => false,
-            Mark::Line => self.points.len() <= FEW,
+            Mark::Line => self.points.len() <= MAX_DOTS,
             Mark::Dots | Mark::Cloud => true,
         };
         html! {

@@ -27,9 +27,9 @@ pub struct Map {
     pub marks: Vec<(usize, usize, String)>,
 }
 
-/// Steps of the scale, from the least value to [`MOST`] times that.
+/// Steps of the scale, from the least value to [`GREATEST_RATIO`] times that.
 const LEVELS: usize = 24;
-const MOST: f64 = 2.0;
+const GREATEST_RATIO: f64 = 2.0;
 /// Side of the square, and left of it for names.
 const SIDE: f64 = 420.0;
 const LEFT: f64 = 150.0;
@@ -138,14 +138,14 @@ fn key(x: f64, top: f64) -> Markup {
         (1.0, "least"),
         (1.25, "1.25"),
         (1.5, "1.5"),
-        (MOST, "twice and more"),
+        (GREATEST_RATIO, "twice and more"),
     ];
     html! {
         @for level in 0..LEVELS {
             rect x=(x) y=(format!("{:.1}", top + step * level as f64)) width="14" height=(step) fill=(colour(level)) {}
         }
         @for (relative, name) in marks {
-            @let y = top + step * LEVELS as f64 * f64::ln(relative) / MOST.ln();
+            @let y = top + step * LEVELS as f64 * f64::ln(relative) / GREATEST_RATIO.ln();
             text x=(x + 20.0) y=(format!("{:.1}", y + 4.0)) { (name) }
         }
     }
@@ -164,7 +164,7 @@ fn level(relative: f64) -> usize {
     if relative.is_nan() {
         return LEVELS - 1;
     }
-    let place = relative.ln() / MOST.ln() * LEVELS as f64;
+    let place = relative.ln() / GREATEST_RATIO.ln() * LEVELS as f64;
     (place.max(0.0) as usize).min(LEVELS - 1)
 }
 

@@ -113,7 +113,8 @@ pub struct IntervalRow {
     /// Whether it was adopted on every rank.
     pub adopted: bool,
     /// Whether it had made way for another division of the calls by the end of the latest run, on every rank.
-    pub dissolved: bool,
+    #[serde(rename = "dissolved")]
+    pub superseded: bool,
     /// Why nothing was adopted where nothing was and nothing is being learnt, each reason once.
     pub reasons: Vec<String>,
     /// Each rank's part in it.
@@ -422,7 +423,7 @@ fn interval_row(joined: JoinedInterval, new: &[usize]) -> IntervalRow {
         gain_spread: spread.filter(|_| compared.len() > 1),
         decisions: frequencies(parts.iter().map(Decision::of)),
         adopted: parts.iter().all(Interval::adopted),
-        dissolved: parts.iter().all(|part| part.dissolved),
+        superseded: parts.iter().all(|part| part.superseded),
         reasons,
         by_rank: joined.ranks,
     }

@@ -51,7 +51,7 @@ pub(in crate::report) fn rank(gain: f64, phase: Phase) -> RankState {
                 site: 0,
                 ..Stop::default()
             }],
-            dissolved: false,
+            superseded: false,
             executions: 100,
             seconds: 0.01,
             used_at: 50,

@@ -7,7 +7,7 @@ use super::share_line;
 use crate::units::{age, bytes, count, signed_percent, time};
 
 /// Intervals and other call sites that are listed without `all`.
-const FIRST: usize = 20;
+const LISTED: usize = 20;
 
 /// Calls of one interval that are listed without `all`.
 const FIRST_CALLS: usize = 12;
@@ -24,7 +24,7 @@ pub fn to_text(report: &Report, width: Option<usize>, all: bool, now: u64) -> St
     let (shown, calls) = if all {
         (usize::MAX, usize::MAX)
     } else {
-        (FIRST, FIRST_CALLS)
+        (LISTED, FIRST_CALLS)
     };
     if report.intervals.is_empty() {
         lines.push("No loop of messages was found.".to_owned());

@@ -14,7 +14,7 @@ use crate::units::{self, bytes};
 const COMMAND: &str = "copytune bench direct";
 
 /// Shorter messages are eager by default.
-const LEAST: u64 = 4096;
+const MIN_BYTES: u64 = 4096;
 
 /// What is known of the library's other ways, for the messages of a job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -89,7 +89,7 @@ impl Messages {
             message_bytes
         };
         let copied = copied.kernel.saturating_add(copied.direct);
-        (bytes >= LEAST && copied > 0).then(|| Self {
+        (bytes >= MIN_BYTES && copied > 0).then(|| Self {
             bytes,
             number: copied as f64 / bytes as f64,
         })

@@ -135,7 +135,7 @@ fn times(slowdowns: &[(usize, f64)]) -> String {
 fn compare(memory: &mut [u8], bytes: usize, a: (CopyFn, usize), b: (CopyFn, usize)) -> f64 {
     const ROUNDS: usize = 15;
     /// Bytes that a measurement copies: some 20 µs.
-    const LEAST: usize = 512 << 10;
+    const MIN_BYTES_COPIED: usize = 512 << 10;
     let half = memory.len() / 2;
     let (low, high) = memory.split_at_mut(half);
     let start = low.as_ptr().align_offset(4096);
@@ -144,7 +144,7 @@ fn compare(memory: &mut [u8], bytes: usize, a: (CopyFn, usize), b: (CopyFn, usiz
     let mut time = |(copy, distance): (CopyFn, usize)| {
         let dst = &mut high[start + distance..start + distance + bytes];
         let begin = Instant::now();
-        for _ in 0..LEAST.div_ceil(bytes) {
+        for _ in 0..MIN_BYTES_COPIED.div_ceil(bytes) {
             // SAFETY: both slices have `bytes` bytes and do not overlap; `code` gives only what can run here.
             unsafe { copy(dst.as_mut_ptr(), src.as_ptr(), bytes) };
         }

@@ -9,11 +9,11 @@ use crate::search::model::{greatest, least};
 use serde::{Deserialize, Serialize};
 
 /// Number of configurations kept, the default included.
-pub const SIZE: usize = 9;
+pub const MAX_ELITES: usize = 9;
 /// Weight of the model's prediction, in executions.
 const PREDICTION_WEIGHT: f64 = 1.5;
 /// Older executions than about this many fade, so that a configuration follows the background load.
-const MEMORY: f64 = 24.0;
+const MEMORY_EXECUTIONS: f64 = 24.0;
 
 /// A newcomer whose estimate is more than this many deviations of one execution behind the best is not worth a place.
 const HOPELESS: f64 = 3.0;
@@ -26,7 +26,7 @@ const UNEQUAL: f64 = 0.85;
 pub struct Elite {
     /// Choice per variable.
     pub configuration: Configuration,
-    /// Executions that count, at most `MEMORY`.
+    /// Executions that count, at most `MEMORY_EXECUTIONS`.
     pub executions: f64,
     /// Mean relative cost of those.
     pub mean: f64,
@@ -41,8 +41,8 @@ impl Elite {
             self.executions = 0.0;
         }
         self.executions += 1.0;
-        if self.executions > MEMORY {
-            self.executions = MEMORY;
+        if self.executions > MEMORY_EXECUTIONS {
+            self.executions = MEMORY_EXECUTIONS;
         }
         self.mean += (cost - self.mean) / self.executions;
         self.prediction = prediction;
@@ -77,7 +77,7 @@ fn estimate(executions: f64, mean: f64, prediction: f64) -> f64 {
 
 /// The least or greatest of the values, as `of` tells of two: in pairs, for which processors have instructions.
 #[inline(always)]
-fn extreme(values: &[f64; SIZE], of: impl Fn(f64, f64) -> f64) -> f64 {
+fn extreme(values: &[f64; MAX_ELITES], of: impl Fn(f64, f64) -> f64) -> f64 {
     let [first, a, b, c, d, e, f, g, h] = *values;
     let four = [of(a, e), of(b, f), of(c, g), of(d, h)];
     let two = [of(four[0], four[2]), of(four[1], four[3])];
@@ -88,7 +88,7 @@ fn extreme(values: &[f64; SIZE], of: impl Fn(f64, f64) -> f64) -> f64 {
 /// have infinite estimates.
 #[derive(Debug, Clone)]
 pub struct Elites {
-    pool: [Elite; SIZE],
+    pool: [Elite; MAX_ELITES],
     filled: usize,
     /// Place of the least estimate.
     best: usize,
@@ -99,13 +99,13 @@ pub struct Elites {
     /// The place that [`Elites::most_promising`] told last: mostly the next one to be found.
     promising: usize,
     /// Identity of each, see [`Configuration::key`].
-    keys: [u64; SIZE],
+    keys: [u64; MAX_ELITES],
     /// Has the [`mark`] of each of them, and of some that were: most newcomers are told by it at once.
     marks: u64,
     /// [`Elite::estimate`] of each.
-    estimates: [f64; SIZE],
+    estimates: [f64; MAX_ELITES],
     /// Standard error of each estimate, in deviations of one execution.
-    errors: [f64; SIZE],
+    errors: [f64; MAX_ELITES],
 }
 
 impl Elites {
@@ -119,15 +119,15 @@ impl Elites {
         };
         let mut elites = Self {
             marks: mark(default.configuration.key()),
-            keys: [default.configuration.key(); SIZE],
+            keys: [default.configuration.key(); MAX_ELITES],
             pool: std::array::from_fn(|_| default.clone()),
             filled: 1,
             best: 0,
             least: 1.0,
             worst: 1,
             promising: 0,
-            estimates: [f64::INFINITY; SIZE],
-            errors: [0.0; SIZE],
+            estimates: [f64::INFINITY; MAX_ELITES],
+            errors: [0.0; MAX_ELITES],
         };
         elites.update(0);
         elites
@@ -136,7 +136,7 @@ impl Elites {
     /// Continues a saved pool; the caller has checked it. The first entry must be the default.
     pub fn restore(saved: &[Elite], variables: usize) -> Self {
         let mut elites = Self::new(variables);
-        for (index, elite) in saved.iter().enumerate().take(SIZE) {
+        for (index, elite) in saved.iter().enumerate().take(MAX_ELITES) {
             elites.keys[index] = elite.configuration.key();
             elites.pool[index] = elite.clone();
             elites.update(index);
@@ -289,7 +289,7 @@ impl Elites {
         if at >= self.filled {
             self.filled = at + 1;
         }
-        self.worst = if self.filled < SIZE {
+        self.worst = if self.filled < MAX_ELITES {
             self.filled
         } else {
             self.find_worst()
@@ -310,7 +310,7 @@ impl Elites {
         let before = std::mem::replace(&mut self.estimates[at], estimate);
         if at == self.worst {
             self.worst = self.find_worst();
-        } else if at > 0 && estimate > self.estimates[self.worst.min(SIZE - 1)] {
+        } else if at > 0 && estimate > self.estimates[self.worst.min(MAX_ELITES - 1)] {
             self.worst = at;
         }
         if at == self.best {
@@ -332,7 +332,7 @@ impl Elites {
     #[inline(never)]
     pub fn most_promising(&mut self, noise: f64) -> &Elite {
         let deviation = noise.sqrt();
-        let low: [f64; SIZE] =
+        let low: [f64; MAX_ELITES] =
             std::array::from_fn(|at| self.estimates[at] - deviation * self.errors[at]);
         let lowest = extreme(&low, least);
         let place = low.iter().position(|&at| at <= lowest).unwrap_or(0);
@@ -373,7 +373,7 @@ mod tests {
             let cost = 2.0 - f64::from(choice) / 60.0;
             elites.record(&vec![choice].into(), cost, cost, 0.05 * 0.05);
         }
-        assert_eq!(elites.entries().len(), SIZE);
+        assert_eq!(elites.entries().len(), MAX_ELITES);
         assert_eq!(elites.entries()[0].configuration[..], [0]);
         let mut kept: Vec<u16> = elites.entries()[1..]
             .iter()

@@ -99,7 +99,7 @@ impl SavedSearch {
                 .elites
                 .first()
                 .is_some_and(|first| first.configuration.is_default())
-            && self.elites.len() <= crate::search::elites::SIZE
+            && self.elites.len() <= crate::search::elites::MAX_ELITES
             && self.elites.iter().all(elite)
             && fits(&self.current)
             && self.current_cost.is_finite()

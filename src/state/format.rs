@@ -358,7 +358,8 @@ pub struct Interval {
     pub stops: Vec<Stop>,
     /// Whether it had made way for another division of the calls by the end of the latest run that knew it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub dissolved: bool,
+    #[serde(rename = "dissolved")]
+    pub superseded: bool,
     /// Executions.
     pub executions: u64,
     /// Time spent in it, in seconds (the sum over the executions that were timed, scaled to all).

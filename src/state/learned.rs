@@ -64,7 +64,7 @@ pub fn knowledge(state: &RankState) -> Knowledge {
     knowledge
 }
 
-/// What is decided for each node. It can be in several intervals, some of which were dissolved: that speaks which was executed
+/// What is decided for each node. It can be in several intervals, some of which were superseded: that speaks which was executed
 /// last, and of these the one executed most.
 #[derive(Default)]
 struct Decisions(HashMap<u64, ((u64, u64), Option<RoutineId>)>);
@@ -170,14 +170,19 @@ impl Record {
             .zip(signatures)
             .map(|(node, signature)| met(node).then(|| self.site(engine, node, signature)))
             .collect();
-        for kept in engine.kept() {
-            let recorded =
-                self.interval(engine, &kept.nodes, &kept.classes, &kept.interval, &sites);
-            let dissolved = recorded.map(|interval| format::Interval {
-                dissolved: true,
+        for retired in engine.retired() {
+            let recorded = self.interval(
+                engine,
+                &retired.nodes,
+                &retired.classes,
+                &retired.interval,
+                &sites,
+            );
+            let superseded = recorded.map(|interval| format::Interval {
+                superseded: true,
                 ..interval
             });
-            self.add_interval(engine.identity_of(&kept.nodes), dissolved);
+            self.add_interval(engine.identity_of(&retired.nodes), superseded);
         }
         for &id in tracker.live() {
             if let Some(interval) = engine.interval(id) {
@@ -199,12 +204,12 @@ impl Record {
         match self.state.intervals.get_mut(place) {
             Some(other) => {
                 let executions = other.executions + recorded.executions;
-                let dissolved = other.dissolved && recorded.dissolved;
+                let superseded = other.superseded && recorded.superseded;
                 let worth = |interval: &format::Interval| (interval.generation, interval.evidence);
                 if worth(&recorded) > worth(other) {
                     *other = recorded;
                 }
-                (other.executions, other.dissolved) = (executions, dissolved);
+                (other.executions, other.superseded) = (executions, superseded);
             }
             None => self.state.intervals.push(recorded),
         }

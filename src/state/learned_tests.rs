@@ -310,7 +310,7 @@ fn exchanges(thread: &mut Thread, sizes: &[u64], rounds: usize) {
 
 const SIZES: [u64; 3] = [16384, 32768, 65536];
 
-/// Adopted intervals by the size of their first message: their executions, and whether they are dissolved.
+/// Adopted intervals by the size of their first message: their executions, and whether they are superseded.
 fn adopted(state: &RankState) -> BTreeMap<u64, (u64, bool)> {
     let adopted = state.intervals.iter().filter(|interval| interval.adopted());
     adopted
@@ -320,7 +320,7 @@ fn adopted(state: &RankState) -> BTreeMap<u64, (u64, bool)> {
                 .iter()
                 .map(|&site| state.sites[site as usize].bytes);
             let size = sizes.max().expect("a node");
-            (size, (interval.executions, interval.dissolved))
+            (size, (interval.executions, interval.superseded))
         })
         .collect()
 }

@@ -171,13 +171,13 @@ fn join(earlier: Interval, later: Interval) -> Interval {
             interval.phase == Phase::Rejected,
         )
     };
-    let dissolved = later.dissolved;
+    let superseded = later.superseded;
     let (mut winner, loser) = if rank(&later) >= rank(&earlier) {
         (later, earlier)
     } else {
         (earlier, later)
     };
-    winner.dissolved = dissolved;
+    winner.superseded = superseded;
     winner.executions = winner.executions.saturating_add(loser.executions);
     winner.seconds = sum(winner.seconds, loser.seconds);
     winner.used_at = winner.used_at.max(loser.used_at);

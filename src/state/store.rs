@@ -416,8 +416,8 @@ pub(super) fn replace<T: Body>(
 
 /// Renames a damaged file to the first free `<file>.damaged-<n>`; `None` when that fails.
 fn set_aside(path: &Path) -> Option<PathBuf> {
-    const MOST: u32 = 1000;
-    (1..=MOST)
+    const MAX_NUMBER: u32 = 1000;
+    (1..=MAX_NUMBER)
         .map(|n| {
             let mut name = OsString::from(path);
             name.push(format!("{ASIDE}{n}"));

@@ -8,7 +8,7 @@ use crate::stats;
 use serde::{Deserialize, Serialize};
 
 /// Classes kept; executions of further ones run, but nothing is learnt from them.
-pub const LIMIT: usize = 16;
+pub const MAX_CLASSES: usize = 16;
 /// Executions with the default that make a baseline.
 pub const BASELINE: usize = 8;
 /// A baseline phase ends at the latest after this many executions, whatever classes they fell into.
@@ -20,9 +20,9 @@ const REQUESTS: u8 = 3;
 /// Growth of a challenger's cost each time that it keeps another one out.
 const CHALLENGER_FADE: f64 = 1.02;
 /// By how many standard deviations of one execution a configuration must be better to become a class's best at once.
-const MARGIN: f64 = 3.0;
+const MARGIN_DEVIATIONS: f64 = 3.0;
 /// Older executions than about this many fade from a record.
-const MEMORY: u32 = 24;
+const MEMORY_EXECUTIONS: u32 = 24;
 
 /// What one configuration cost in one class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,13 +31,13 @@ pub struct Record {
     pub configuration: Configuration,
     /// Mean cost relative to the class's baseline.
     pub cost: f64,
-    /// Executions behind it, at most [`MEMORY`].
+    /// Executions behind it, at most [`MEMORY_EXECUTIONS`].
     pub executions: u32,
 }
 
 impl Record {
     fn push(&mut self, cost: f64) {
-        self.executions = (self.executions + 1).min(MEMORY);
+        self.executions = (self.executions + 1).min(MEMORY_EXECUTIONS);
         self.cost += (cost - self.cost) / f64::from(self.executions);
     }
 
@@ -127,7 +127,7 @@ impl Classes {
     /// None yet.
     pub fn new(variables: usize) -> Self {
         Self {
-            slots: vec![Class::new(variables); LIMIT],
+            slots: vec![Class::new(variables); MAX_CLASSES],
             filled: 0,
             last: usize::MAX,
             counted: 0,
@@ -137,7 +137,7 @@ impl Classes {
     /// Continues saved ones, which must be sound; those beyond the limit are forgotten.
     pub fn restore(saved: &[Class], variables: usize) -> Self {
         let mut classes = Self::new(variables);
-        classes.filled = saved.len().min(LIMIT);
+        classes.filled = saved.len().min(MAX_CLASSES);
         for (slot, class) in classes.slots.iter_mut().zip(saved) {
             let mut samples = Vec::with_capacity(BASELINE);
             samples.extend_from_slice(&class.samples);
@@ -185,7 +185,7 @@ impl Classes {
     fn find(&mut self, id: u32) -> Option<usize> {
         self.last = match self.entries().iter().position(|class| class.id == id) {
             Some(at) => at,
-            None if self.filled < LIMIT => {
+            None if self.filled < MAX_CLASSES => {
                 self.slots[self.filled].id = id;
                 self.filled += 1;
                 self.filled - 1
@@ -264,7 +264,7 @@ impl Classes {
     #[inline]
     pub fn consider(&mut self, configuration: &Configuration, relative: f64, noise: f64) {
         if self.filled > 1 {
-            self.compare(configuration, relative, MARGIN * noise.sqrt());
+            self.compare(configuration, relative, MARGIN_DEVIATIONS * noise.sqrt());
         }
     }
 
@@ -370,7 +370,7 @@ mod tests {
     fn classes_beyond_the_limit_are_left_out() {
         let mut classes = Classes::new(1);
         let known = (0..100).filter(|&id| classes.find(id).is_some()).count();
-        assert_eq!(known, LIMIT);
+        assert_eq!(known, MAX_CLASSES);
         assert_eq!(classes.find(0), Some(0));
     }
 

@@ -26,7 +26,7 @@ const BLOCK: usize = 4;
 /// Numbers of pairs of blocks after which the difference is looked at; the last ends the budget.
 const LOOKS: [u64; 5] = [4, 8, 16, 32, 64];
 /// The budget, in pairs of blocks.
-const MOST_PAIRS: usize = LOOKS[LOOKS.len() - 1] as usize;
+const MAX_PAIRS: usize = LOOKS[LOOKS.len() - 1] as usize;
 /// From this many pairs on, a winner that is not even ahead is given up.
 const FUTILE_FROM: u64 = 16;
 /// Probability of a wrong claim, both directions, all looks of all comparisons of a tuner: a tenth less than the 5 % that may be,
@@ -121,7 +121,7 @@ const FILLED: u32 = 4;
 
 impl Pace {
     /// Longest lead and mean that are believed (for state read from disk).
-    pub const MOST: u32 = 1 << 20;
+    pub const MAX_EXECUTIONS: u32 = 1 << 20;
 
     /// Only the first execution meets what the other configuration left behind.
     pub const SINGLE: Self = Self {
@@ -133,7 +133,7 @@ impl Pace {
 
     /// What a configuration does to the machine lasts for `executions` executions after it.
     pub fn lasting(executions: u32) -> Self {
-        let lasting = executions.clamp(1, Self::MOST);
+        let lasting = executions.clamp(1, Self::MAX_EXECUTIONS);
         Self {
             lead: lasting.max(1 + FILLED),
             each: lasting.div_ceil(BLOCK as u32),
@@ -145,7 +145,7 @@ impl Pace {
     /// configuration has left has used it up by then.
     pub fn with_longer(self, longer: [u32; 2]) -> Self {
         Self {
-            longer: longer.map(|executions| executions.min(Self::MOST)),
+            longer: longer.map(|executions| executions.min(Self::MAX_EXECUTIONS)),
             evicts: false,
             ..self
         }
@@ -177,22 +177,24 @@ struct Arm {
 /// Room for all blocks from the start: an evaluation allocates nothing.
 fn with_room<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
     let mut values = Vec::<f64>::deserialize(deserializer)?;
-    values.reserve(MOST_PAIRS.saturating_sub(values.len()));
+    values.reserve(MAX_PAIRS.saturating_sub(values.len()));
     Ok(values)
 }
 
 impl Arm {
     fn new() -> Self {
         Self {
-            relative: Vec::with_capacity(MOST_PAIRS),
-            costs: Vec::with_capacity(MOST_PAIRS),
+            relative: Vec::with_capacity(MAX_PAIRS),
+            costs: Vec::with_capacity(MAX_PAIRS),
         }
     }
 
-    fn is_sound(&self) -> bool {
+    /// Whether the values are possible, and so many blocks may still come in the pair under way.
+    fn is_sound(&self, to_come: usize) -> bool {
         let possible = |values: &[f64]| {
             let mut all = values.iter();
-            values.len() < MOST_PAIRS && all.all(|value| value.is_finite() && *value > 0.0)
+            values.len() + to_come <= MAX_PAIRS
+                && all.all(|value| value.is_finite() && *value > 0.0)
         };
         self.relative.len() == self.costs.len() && possible(&self.relative) && possible(&self.costs)
     }
@@ -209,9 +211,9 @@ fn typical(values: &[f64]) -> f64 {
 }
 
 /// The values on the stack, to be sorted, and how many there are.
-fn sample(values: &[f64]) -> ([f64; MOST_PAIRS], usize) {
-    let mut copy = [0.0; MOST_PAIRS];
-    let n = values.len().min(MOST_PAIRS);
+fn sample(values: &[f64]) -> ([f64; MAX_PAIRS], usize) {
+    let mut copy = [0.0; MAX_PAIRS];
+    let n = values.len().min(MAX_PAIRS);
     copy[..n].copy_from_slice(&values[..n]);
     (copy, n)
 }
@@ -274,9 +276,15 @@ impl Guard {
         let (executions, relative, costs) = self.part;
         let paces = [self.pace.lead, self.pace.each];
         self.filled <= BLOCK
-            && paces.iter().all(|pace| (1..=Pace::MOST).contains(pace))
-            && self.pace.longer.iter().all(|lead| *lead <= Pace::MOST)
-            && executions <= Pace::MOST
+            && paces
+                .iter()
+                .all(|pace| (1..=Pace::MAX_EXECUTIONS).contains(pace))
+            && self
+                .pace
+                .longer
+                .iter()
+                .all(|lead| *lead <= Pace::MAX_EXECUTIONS)
+            && executions <= Pace::MAX_EXECUTIONS
             && relative.is_finite()
             && costs.is_finite()
             && self
@@ -284,8 +292,13 @@ impl Guard {
                 .iter()
                 .chain(&self.costs)
                 .all(|cost| cost.is_finite())
-            && self.default.is_sound()
-            && self.winner.is_sound()
+            && self.default.is_sound(self.to_come(false))
+            && self.winner.is_sound(self.to_come(true))
+    }
+
+    /// Blocks of the pair under way that are still to be completed by the winner, or by the default.
+    fn to_come(&self, winner: bool) -> usize {
+        usize::from(!self.second || self.winner_runs == winner)
     }
 
     /// Takes in one execution of the configuration that was due. Returns the decision once it is made.
@@ -374,7 +387,7 @@ impl Guard {
         if !LOOKS.contains(&pairs) {
             return None;
         }
-        let mut ratios = [0.0; MOST_PAIRS];
+        let mut ratios = [0.0; MAX_PAIRS];
         let mut n = 0;
         let both = self.default.relative.iter().zip(&self.winner.relative);
         for (ratio, (default, winner)) in ratios.iter_mut().zip(both) {
@@ -383,7 +396,7 @@ impl Guard {
         }
         let error = share_of_error(ERROR, self.number) / LOOKS.len() as f64;
         let difference = trimmed_interval(&mut ratios[..n], 1.0 - error);
-        let last = pairs as usize >= MOST_PAIRS;
+        let last = pairs as usize >= MAX_PAIRS;
         let finding = match difference {
             Some(interval) if interval.low > 0.0 => Finding::Faster,
             Some(interval) if interval.high < 0.0 => Finding::Slower,
@@ -407,5 +420,28 @@ impl Guard {
             tuned_cost: self.winner.cost(),
             executions: (executions(&self.default), executions(&self.winner)),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        /// A run may end at any execution, and the next goes on with what was saved.
+        #[test]
+        fn a_comparison_is_sound_until_it_is_decided(seed: u64, lead in 1u32..4, each in 1u32..3) {
+            let mut random = Random::new(seed);
+            let pace = Pace { lead, each, ..Pace::SINGLE };
+            let mut guard = Guard::new(&mut random, pace, 1);
+            let mut costs = Random::new(!seed);
+            loop {
+                proptest::prop_assert!(guard.is_sound(), "{guard:?}");
+                let cost = (0.2 * costs.normal()).exp();
+                if guard.observe(cost, cost, &mut random).is_some() {
+                    break;
+                }
+            }
+        }
     }
 }

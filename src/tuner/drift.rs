@@ -22,7 +22,7 @@ const QUIET: u32 = 64;
 /// Samples of the reference.
 const REFERENCE: usize = 32;
 /// Deviation, in standard deviations, that does not count.
-const SLACK: f64 = 1.5;
+const IGNORED_DEVIATION: f64 = 1.5;
 /// Most that a single sample can deviate.
 const CLIP: f64 = 3.5;
 /// Sum that reopens.
@@ -122,8 +122,8 @@ impl Drift {
             self.period = (self.period / 2).max(PERIOD);
         }
         let deviation = ((relative - self.reference) / self.deviation).clamp(-CLIP, CLIP);
-        self.above = (self.above + deviation - SLACK).max(0.0);
-        self.below = (self.below - deviation - SLACK).max(0.0);
+        self.above = (self.above + deviation - IGNORED_DEVIATION).max(0.0);
+        self.below = (self.below - deviation - IGNORED_DEVIATION).max(0.0);
         self.above > THRESHOLD || self.below > THRESHOLD
     }
 }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Executions of a phase that may teach nothing whatever the others do.
-const SLACK: u64 = 256;
+const MISSES_ALLOWED: u64 = 256;
 /// And so many more for each that teaches something.
 const RATIO: u64 = 4;
 /// After so many of them in a row, what is in use for good runs until one can be compared.
@@ -59,7 +59,7 @@ impl Effort {
     /// Whether the phase is to be ended without a result.
     pub(super) fn is_in_vain(&self) -> bool {
         let taught = (self.all.saturating_sub(self.before)).saturating_sub(self.missed);
-        self.missed > SLACK.saturating_add(RATIO.saturating_mul(taught))
+        self.missed > MISSES_ALLOWED.saturating_add(RATIO.saturating_mul(taught))
     }
 
     /// Executions since the search began.
@@ -89,11 +89,11 @@ mod tests {
             pass(&mut effort, 40, false);
             assert!(!effort.is_in_vain());
         }
-        pass(&mut effort, SLACK, false);
+        pass(&mut effort, MISSES_ALLOWED, false);
         assert!(!effort.is_in_vain());
         pass(&mut effort, 1, false);
         assert!(effort.is_in_vain());
-        assert_eq!(effort.executions(), 5000 + SLACK + 1);
+        assert_eq!(effort.executions(), 5000 + MISSES_ALLOWED + 1);
         effort.begin_phase();
         assert!(!effort.is_in_vain() && !effort.is_stuck());
     }

@@ -100,6 +100,10 @@ pub(super) enum Round {
 /// Where a tuner stands. The tag has a place of its own: every evaluation asks for it.
 #[derive(Debug)]
 #[repr(u8)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a tuner has one state, which is not moved about"
+)]
 pub(super) enum State {
     /// What the default costs is learnt. `retest`: the winner is known, and compared next.
     Baseline {

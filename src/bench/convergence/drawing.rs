@@ -6,7 +6,7 @@ use crate::plot::{Axis, Chart, Mark, Panel, Point, Reference, Scale, Series};
 use crate::search::strategies;
 
 /// The least excess that is drawn: half a percent.
-const LEAST: f64 = 0.005;
+const MIN_EXCESS: f64 = 0.005;
 /// Where quartiles are drawn; those of one strategy a little aside, so that both can be seen.
 const QUARTILES: [usize; 10] = [1, 3, 10, 30, 75, 150, 300, 750, 1500, 3000];
 const ASIDE: f64 = 1.05;
@@ -77,7 +77,7 @@ fn line(curve: &Curve) -> Vec<Point> {
             next = x * 1.01;
             Point {
                 x,
-                y: excess.max(LEAST),
+                y: excess.max(MIN_EXCESS),
                 interval: None,
             }
         })
@@ -91,8 +91,11 @@ fn quartiles(curve: &Curve, aside: f64) -> Vec<Point> {
         let place = at - 1;
         Some(Point {
             x: at as f64 * aside,
-            y: median.get(place)?.max(LEAST),
-            interval: Some((low.get(place)?.max(LEAST), high.get(place)?.max(LEAST))),
+            y: median.get(place)?.max(MIN_EXCESS),
+            interval: Some((
+                low.get(place)?.max(MIN_EXCESS),
+                high.get(place)?.max(MIN_EXCESS),
+            )),
         })
     });
     points.collect()

@@ -108,11 +108,11 @@ const fn kernel(way: Way, name: &'static str, run: CopyFn) -> Kernel {
 
 /// The least size of which source and destination together are three times a last cache of so many bytes.
 pub fn far_beyond(last_cache: Option<usize>) -> usize {
-    const LEAST: usize = 32 << 20;
-    const MOST: usize = 512 << 20;
+    const MIN_BYTES: usize = 32 << 20;
+    const MAX_BYTES: usize = 512 << 20;
     last_cache
-        .map_or(LEAST, |bytes| bytes.saturating_mul(3) / 2)
-        .clamp(LEAST, MOST)
+        .map_or(MIN_BYTES, |bytes| bytes.saturating_mul(3) / 2)
+        .clamp(MIN_BYTES, MAX_BYTES)
 }
 
 /// What the kernels run on: cold data, far larger than a last cache of `last_cache` bytes.

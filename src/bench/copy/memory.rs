@@ -92,24 +92,24 @@ pub struct Layout {
 }
 
 /// What a sample copies at least, all together: some 0.2 µs at the speed of a first-level cache.
-const LEAST: usize = 16 << 10;
+const MIN_SAMPLE_BYTES: usize = 16 << 10;
 
 impl Layout {
     /// Places so close that all of them stay in the first-level cache if they can; they are copied several times.
     pub fn dense(bytes: usize) -> Layout {
-        let slots = (LEAST / 2 / bytes).clamp(1, 64);
+        let slots = (MIN_SAMPLE_BYTES / 2 / bytes).clamp(1, 64);
         Layout {
             bytes,
             slots,
             stride: bytes.next_multiple_of(64) + 64,
-            passes: LEAST.div_ceil(slots * bytes),
+            passes: MIN_SAMPLE_BYTES.div_ceil(slots * bytes),
         }
     }
 
     /// Places on pages of their own, so that a prefetcher which runs past the end of one does not fetch the next; three
     /// lines more, so that they do not all fall into one set of the caches.
     pub fn sparse(bytes: usize) -> Layout {
-        let slots = (LEAST / bytes).clamp(1, 64);
+        let slots = (MIN_SAMPLE_BYTES / bytes).clamp(1, 64);
         Layout {
             bytes,
             slots,
@@ -143,10 +143,13 @@ mod tests {
         for shift in 6..27 {
             let bytes = 1_usize << shift;
             let dense = Layout::dense(bytes);
-            assert!(dense.copies() * bytes >= LEAST, "{dense:?}");
+            assert!(dense.copies() * bytes >= MIN_SAMPLE_BYTES, "{dense:?}");
             assert!(bytes > 8192 || dense.span() <= 16 << 10, "{dense:?}");
             let sparse = Layout::sparse(bytes);
-            assert!(sparse.copies() >= 64.min(LEAST / bytes), "{sparse:?}");
+            assert!(
+                sparse.copies() >= 64.min(MIN_SAMPLE_BYTES / bytes),
+                "{sparse:?}"
+            );
             for layout in [dense, sparse] {
                 assert!(
                     layout.stride >= bytes && layout.stride % 64 == 0,

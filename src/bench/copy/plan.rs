@@ -220,8 +220,8 @@ pub struct Plan {
     pub verifying: usize,
 }
 
-const LEAST: usize = 64;
-const MOST: usize = 64 << 20;
+const MIN_BYTES: usize = 64;
+const MAX_BYTES: usize = 64 << 20;
 /// From here on a copy takes so long that two placements must do: the plain one and the least even.
 const LONG: usize = 4 << 20;
 const LONG_PLACEMENTS: [Placement; 2] = [
@@ -323,7 +323,7 @@ impl Plan {
             .iter()
             .map(|cell| cell.bytes)
             .max()
-            .unwrap_or(LEAST)
+            .unwrap_or(MIN_BYTES)
     }
 }
 
@@ -334,7 +334,7 @@ impl Plan {
 pub fn parse_sizes(text: &str) -> Result<Vec<usize>, String> {
     let one = |text: &str| {
         parse_bytes(text)
-            .filter(|bytes| (LEAST..=MOST).contains(bytes))
+            .filter(|bytes| (MIN_BYTES..=MAX_BYTES).contains(bytes))
             .ok_or_else(|| format!("\"{text}\" is no size from 64 to 64M"))
     };
     let powers = |from: usize, to: usize| {
@@ -344,7 +344,7 @@ pub fn parse_sizes(text: &str) -> Result<Vec<usize>, String> {
             .collect()
     };
     let sizes: Vec<usize> = match text.split_once("..") {
-        _ if text == "all" => powers(LEAST, MOST),
+        _ if text == "all" => powers(MIN_BYTES, MAX_BYTES),
         None => vec![one(text)?],
         Some((from, to)) => powers(one(from)?, one(to)?),
     };
@@ -376,9 +376,9 @@ mod tests {
                     .filter(|cell| cell.state == state)
                     .map(|cell| cell.bytes)
                     .collect();
-                assert_eq!(sizes.last(), Some(&MOST));
+                assert_eq!(sizes.last(), Some(&MAX_BYTES));
                 assert!(sizes[0] <= 1024 && sizes.is_sorted());
-                assert!(quick || sizes[0] == LEAST);
+                assert!(quick || sizes[0] == MIN_BYTES);
             }
         }
     }

@@ -52,12 +52,12 @@ pub struct Measured {
 }
 
 /// After so many rounds, at most so many besides libc's go on: what is left of the time is for those between whom it is hard to choose.
-const PLACES: [(usize, usize); 3] = [(6, 16), (10, 8), (18, 4)];
+const FINALISTS: [(usize, usize); 3] = [(6, 16), (10, 8), (18, 4)];
 
 /// Whether the reading of the source alone tells something: where another level than the first cache sets the pace.
 fn is_read(cell: Cell) -> bool {
-    const LEAST: usize = 4 << 10;
-    matches!(cell.state, State::Cold | State::Dirty) && cell.bytes >= LEAST
+    const MIN_BYTES: usize = 4 << 10;
+    matches!(cell.state, State::Cold | State::Dirty) && cell.bytes >= MIN_BYTES
 }
 
 impl Measured {
@@ -108,7 +108,7 @@ impl Measured {
 
     /// After a round, takes those out of the race whose time, in units of libc's in the same round, is by the median longer than
     /// the best's by more than a part of it: the n-th after n rounds, since the more is known, the less lead is enough. The places become
-    /// fewer as well ([`PLACES`]). Finds the best of those that suit the size.
+    /// fewer as well ([`FINALISTS`]). Finds the best of those that suit the size.
     pub fn drop_behind(&mut self) {
         let libc = self.libc_times();
         let relative = |runner: &Runner| {
@@ -128,7 +128,7 @@ impl Measured {
         self.best = self.runners[best].id;
         let rounds = libc.len().max(1);
         let limit = least * (1.0 + 1.0 / rounds as f64);
-        let places = (PLACES.iter().rev())
+        let places = (FINALISTS.iter().rev())
             .find(|(after, _)| rounds >= *after)
             .map_or(usize::MAX, |(_, places)| *places);
         let others = times.iter().filter(|(_, at)| *at != 0);

@@ -61,7 +61,7 @@ fn code(id: RoutineId, features: Features) -> Result<CopyFn, String> {
 /// The part of the time in which the best are chosen.
 const CHOOSING: f64 = 0.7;
 /// Rounds that are made whatever the time: to choose, and to compare.
-const LEAST: (usize, usize) = (2, 8);
+const MIN_ROUNDS: (usize, usize) = (2, 8);
 
 /// Samples everything; begins no round that would not end in time.
 ///
@@ -90,7 +90,7 @@ pub fn run(
     let began = Instant::now();
     let comparing: f64 = cells.iter().map(Measured::length_of_comparing).sum();
 
-    let mut chosen = Pace::new(plan.choosing, LEAST.0, began + time.mul_f64(CHOOSING));
+    let mut chosen = Pace::new(plan.choosing, MIN_ROUNDS.0, began + time.mul_f64(CHOOSING));
     while let left @ 1.. = chosen.left() {
         let round: f64 = cells.iter().map(Measured::length).sum();
         race.progress
@@ -112,7 +112,7 @@ pub fn run(
         .flat_map(|way| fastest(&kernels, way, limits_at.bytes))
         .collect();
     let bests: Vec<RoutineId> = cells.iter().map(|cell| cell.best).collect();
-    let mut compared = Pace::new(plan.verifying, LEAST.1, began + time);
+    let mut compared = Pace::new(plan.verifying, MIN_ROUNDS.1, began + time);
     while let left @ 1.. = compared.left() {
         race.progress.plan(comparing * left as f64);
         let what = format!(

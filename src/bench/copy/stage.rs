@@ -9,7 +9,7 @@ use std::arch::x86_64::{__cpuid_count, _mm_clflush, _mm_mfence};
 use std::time::{Duration, Instant};
 
 /// Bytes of an area beyond the longest copy: offsets and alignments.
-const SLACK: usize = 64 << 10;
+const ROOM_FOR_OFFSETS: usize = 64 << 10;
 /// Room for the small copies that lie apart.
 const SPARSE: usize = 4 << 20;
 
@@ -48,7 +48,7 @@ impl Stage {
     /// # Errors
     /// There is no memory or no second thread: one sentence.
     pub fn new(bytes: usize, other: Option<usize>) -> Result<Stage, String> {
-        let bytes = bytes.max(SPARSE) + SLACK;
+        let bytes = bytes.max(SPARSE) + ROOM_FOR_OFFSETS;
         let other = match other {
             None => None,
             Some(cpu) => Some(Other {

@@ -116,9 +116,9 @@ fn states(text: &str) -> Result<List<State>, String> {
 }
 
 fn minutes(text: &str) -> Result<f64, String> {
-    const MOST: f64 = 1440.0;
-    let number = text.parse::<f64>().ok().filter(|minutes| (0.0..=MOST).contains(minutes));
-    number.ok_or_else(|| format!("a number from 0 to {MOST}"))
+    const MAX_MINUTES: f64 = 1440.0;
+    let number = text.parse::<f64>().ok().filter(|minutes| (0.0..=MAX_MINUTES).contains(minutes));
+    number.ok_or_else(|| format!("a number from 0 to {MAX_MINUTES}"))
 }
 
 fn from_clock() -> u64 {

@@ -76,9 +76,9 @@ pub fn rounds(text: &str) -> Result<usize, String> {
 }
 
 pub fn bytes(text: &str) -> Result<u64, String> {
-    const MOST: u64 = 64 << 20;
+    const MAX_BYTES: u64 = 64 << 20;
     let bytes = parse_bytes(text).and_then(|bytes| u64::try_from(bytes).ok());
     bytes
-        .filter(|bytes| (1024..=MOST).contains(bytes))
+        .filter(|bytes| (1024..=MAX_BYTES).contains(bytes))
         .ok_or_else(|| "a size from 1K to 64M".to_owned())
 }

@@ -11,7 +11,7 @@ use crate::units;
 
 /// Charts that are in sight at once, and those that there are without `all`.
 const IN_SIGHT: usize = 4;
-const FIRST: usize = 24;
+const DRAWN: usize = 24;
 
 /// Ranks with a line of their own, by their tones: the first is solid, and near to that of the dots.
 const LINE_TONES: [usize; 5] = [0, 2, 3, 6, 7];
@@ -31,7 +31,7 @@ pub(super) fn section(report: &Report, names: &Names, all: bool) -> Option<Secti
     let listed = if all {
         known.len()
     } else {
-        known.len().min(FIRST)
+        known.len().min(DRAWN)
     };
     let chart = |place: &usize| of_interval(report, names, *place);
     let content = html! {

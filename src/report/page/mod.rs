@@ -24,7 +24,7 @@ use super::Report;
 use names::Names;
 
 /// Intervals, call sites and ranks that are listed without `all`.
-const FIRST: usize = 100;
+const LISTED: usize = 100;
 
 /// What a page is made of.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Page<'_> {
     pub fn to_html(&self) -> String {
         let report = self.report;
         let names = Names::new(report);
-        let listed = if self.all { usize::MAX } else { FIRST };
+        let listed = if self.all { usize::MAX } else { LISTED };
         let sections: Vec<Section> = [
             time::section(report, &names),
             intervals::section(report, &names, listed),

@@ -31,9 +31,9 @@ const ADAPTATION: f64 = 0.15;
 /// Share of the way to its bound that a probability goes each time.
 const LEARNING: f64 = 0.1;
 /// No generator is chosen less often.
-const LEAST: f64 = 0.06;
+const MIN_PROBABILITY: f64 = 0.06;
 /// What is left for the best one.
-const MOST: f64 = 1.0 - (GENERATORS.len() as f64 - 1.0) * LEAST;
+const MAX_PROBABILITY: f64 = 1.0 - (GENERATORS.len() as f64 - 1.0) * MIN_PROBABILITY;
 
 /// The strategy.
 pub(crate) struct Adaptive;
@@ -90,7 +90,11 @@ impl Pursuit {
         let best =
             (0..GENERATORS.len()).max_by(|&a, &b| self.qualities[a].total_cmp(&self.qualities[b]));
         for (at, probability) in self.probabilities.iter_mut().enumerate() {
-            let bound = if Some(at) == best { MOST } else { LEAST };
+            let bound = if Some(at) == best {
+                MAX_PROBABILITY
+            } else {
+                MIN_PROBABILITY
+            };
             *probability += LEARNING * (bound - *probability);
         }
     }

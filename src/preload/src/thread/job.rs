@@ -73,7 +73,6 @@ impl Job {
                 settling: routines::SETTLING * clock::rate(),
                 strategy: strategies::by_name(self.options.strategy)
                     .unwrap_or(strategies::default()),
-                ..Settings::default()
             },
         };
         Engine::new(config, self.memory.knowledge())

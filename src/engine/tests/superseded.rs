@@ -40,13 +40,14 @@ fn choices(machine: &Machine, first: NodeId) -> [RoutineId; 2] {
     [first, first + 1].map(|node| machine.engine.node(node).unwrap().choice)
 }
 
-fn kept(machine: &Machine) -> Vec<(Vec<NodeId>, Option<Phase>)> {
-    let kept = machine.engine.kept().iter();
-    kept.map(|kept| {
-        let tuner = kept.interval.tuner.as_ref();
-        (kept.nodes.clone(), tuner.map(Tuner::decision))
-    })
-    .collect()
+fn retired(machine: &Machine) -> Vec<(Vec<NodeId>, Option<Phase>)> {
+    let retired = machine.engine.retired().iter();
+    retired
+        .map(|retired| {
+            let tuner = retired.interval.tuner.as_ref();
+            (retired.nodes.clone(), tuner.map(Tuner::decision))
+        })
+        .collect()
 }
 
 #[test]
@@ -58,9 +59,9 @@ fn nodes_go_on_with_what_a_dissolved_interval_adopted_for_them() {
     phase(&mut machine, 3, 20);
     assert_ne!(machine.engine.tracker().live(), partition);
     assert_eq!(choices(&machine, 0), [best(); 2]);
-    assert_eq!(kept(&machine), [(vec![0, 1, 2], Some(Phase::Adopted))]);
-    assert!(!machine.engine.kept()[0].classes.is_empty());
-    let executions = machine.engine.kept()[0].interval.executions;
+    assert_eq!(retired(&machine), [(vec![0, 1, 2], Some(Phase::Adopted))]);
+    assert!(!machine.engine.retired()[0].classes.is_empty());
+    let executions = machine.engine.retired()[0].interval.executions;
     assert!((5990..=6000).contains(&executions), "{executions}");
     // What a live interval's own tuner says goes before.
     machine.cost = default_is_best;
@@ -86,14 +87,14 @@ fn a_search_goes_on_when_its_interval_comes_back() {
     }
     let adopted = machine.engine.tracker().interval_of(2).unwrap();
     assert_eq!(machine.engine.tracker().nodes(adopted), [2, 3]);
-    assert_eq!(kept(&machine), [(vec![0, 1], Some(Phase::Quench))]);
+    assert_eq!(retired(&machine), [(vec![0, 1], Some(Phase::Quench))]);
     machine.ping_pong(10);
     let again = machine.engine.tracker().interval_of(0).unwrap();
     let interval = machine.engine.interval(again).unwrap();
     assert_eq!(interval.stage, Stage::Tuning);
     assert!(evaluations(interval) > before, "{}", evaluations(interval));
     assert!(interval.executions > 60);
-    assert!(kept(&machine).is_empty());
+    assert!(retired(&machine).is_empty());
 }
 
 /// While only some of an interval's nodes run, it decides about these alone.
@@ -111,7 +112,7 @@ fn nodes_that_are_not_called_keep_what_is_remembered_for_them() {
     let variables: Vec<NodeId> = interval.variables.iter().map(|v| v.node).collect();
     assert_eq!(variables, [3, 4]);
     assert_eq!(machine.engine.members(live).len(), 4, "without 0 and 1");
-    assert_eq!(kept(&machine).len(), 1);
+    assert_eq!(retired(&machine).len(), 1);
 }
 
 /// Of one interval with two ways through it, each in its own phase.
@@ -130,11 +131,11 @@ fn each_phase_of_an_interval_is_tuned_and_found_again() {
     let live = machine.engine.tracker().interval_of(3).unwrap();
     let tuner = machine.engine.interval(live).unwrap().tuner.as_ref();
     assert_eq!(tuner.unwrap().phase(), Phase::Adopted);
-    let kept = kept(&machine);
-    assert_eq!(kept.len(), 1, "{kept:?}");
-    assert!(kept[0].0.contains(&0) && !kept[0].0.contains(&3));
-    assert_eq!(kept[0].1, Some(Phase::Adopted));
-    let executions = machine.engine.kept()[0].interval.executions
+    let retired = retired(&machine);
+    assert_eq!(retired.len(), 1, "{retired:?}");
+    assert!(retired[0].0.contains(&0) && !retired[0].0.contains(&3));
+    assert_eq!(retired[0].1, Some(Phase::Adopted));
+    let executions = machine.engine.retired()[0].interval.executions
         + machine.engine.interval(live).unwrap().executions;
     assert!((31_900..=32_004).contains(&executions), "{executions}");
 }
@@ -155,7 +156,7 @@ fn a_search_that_lacked_a_variable_decides_nothing() {
     assert_eq!(choices(&machine, 3), [DEFAULT; 2]);
     let live = machine.engine.tracker().interval_of(0).unwrap();
     assert!(machine.engine.interval(live).unwrap().is_absent(3));
-    assert!(kept(&machine).is_empty());
+    assert!(retired(&machine).is_empty());
 }
 
 #[test]
@@ -172,10 +173,10 @@ fn what_is_kept_is_bounded_and_the_most_executed_stays() {
         }
     }
     // From the third pair on each is an interval without node 0, which stays.
-    machine.engine.dissolve_all();
-    let kept = kept(&machine);
-    assert_eq!(kept.len(), 64);
-    assert!(kept.iter().any(|(nodes, _)| nodes.contains(&7)));
+    machine.engine.supersede_all();
+    let retired = retired(&machine);
+    assert_eq!(retired.len(), 64);
+    assert!(retired.iter().any(|(nodes, _)| nodes.contains(&7)));
 }
 
 #[test]
@@ -193,8 +194,8 @@ fn replay_says_that_a_known_interval_was_executed_which_is_dissolved() {
     meet_all(&mut replay);
     phase(&mut replay, 0, 100);
     phase(&mut replay, 3, 100);
-    assert_eq!(kept(&replay), [(vec![0, 1, 2], None)]);
-    assert!(replay.engine.kept()[0].interval.executions > 90);
+    assert_eq!(retired(&replay), [(vec![0, 1, 2], None)]);
+    assert!(replay.engine.retired()[0].interval.executions > 90);
 }
 
 #[test]

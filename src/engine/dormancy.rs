@@ -1,44 +1,44 @@
 //! When nothing is left to learn, most calls may pass unseen: a settled program should not pay for being watched. Every
-//! now and then a stretch of calls is followed again, so that a new phase of the program is noticed.
+//! now and then some calls are followed again, so that a new phase of the program is noticed.
 
-/// Calls in a slice of followed ones. A slice in which nothing was learnt is followed by a rest.
+/// Calls in a slice of followed ones. A slice in which nothing was learnt is followed by a dormant period.
 pub(super) const SLICE: u32 = 128;
 /// The same where what learning costs is not bounded.
 pub(super) const LONG_SLICE: u32 = 2048;
-/// Calls that are followed between two rests. Where something is to be learnt of them, a slice comes next.
+/// Calls that are followed between two dormant periods. Where something is to be learnt of them, a slice comes next.
 const WATCH: u32 = 64;
-/// Length of the first rest, in calls; each further one is twice as long.
-const FIRST: u32 = 2048;
-/// Greatest length of a rest, in calls. A new phase of the program is noticed that late at most.
+/// Length of the first dormant period, in calls; each further one is twice as long.
+const FIRST_LENGTH: u32 = 2048;
+/// Greatest length of a dormant period, in calls. A new phase of the program is noticed that late at most.
 pub(super) const LONGEST: u32 = 65_536;
-/// Where calls are not known to come fast, rests grow no longer than this.
+/// Where calls are not known to come fast, dormant periods grow no longer than this.
 const LONGEST_OF_SLOW: u32 = 16_384;
 
-/// Alternation of watching and rest.
+/// Alternation of watching and dormancy.
 #[derive(Debug)]
-pub(super) struct Rest {
+pub(super) struct Dormancy {
     slice: u32,
     /// Calls to be followed until it is due.
     left: u32,
-    /// Length of the next rest.
+    /// Length of the next dormant period.
     length: u32,
-    /// Length of the last rest, 0 before the first.
+    /// Length of the last dormant period, 0 before the first.
     last: u32,
-    /// What one followed call stands for: itself and the unseen ones of the last rest.
+    /// What one followed call stands for: itself and the unseen ones of the last dormant period.
     weight: u64,
     /// Unseen calls that no followed one stood for, because something was to be learnt before enough had come.
     debt: u64,
     calm: bool,
-    /// Whether something was learnt since [`Rest::is_due`] said so last.
+    /// Whether something was learnt since [`Dormancy::is_due`] said so last.
     disturbed: bool,
 }
 
-impl Rest {
+impl Dormancy {
     pub(super) fn new(slice: u32) -> Self {
         Self {
             slice,
             left: slice,
-            length: FIRST,
+            length: FIRST_LENGTH,
             last: 0,
             weight: 1,
             debt: 0,
@@ -47,13 +47,13 @@ impl Rest {
         }
     }
 
-    /// What one followed call stands for: itself and the unseen ones of the last rest.
+    /// What one followed call stands for: itself and the unseen ones of the last dormant period.
     #[inline]
     pub(super) fn weight(&self) -> u64 {
         self.weight
     }
 
-    /// Something is to be learnt: no rest for a while.
+    /// Something is to be learnt: no dormancy for a while.
     #[inline]
     pub(super) fn disturb(&mut self) {
         // A program that is not calm follows every call.
@@ -113,7 +113,7 @@ impl Rest {
         self.left -= 1;
     }
 
-    /// Begins a rest and returns its length in calls, at least `least`.
+    /// Begins a dormant period and returns its length in calls, at least `least`.
     pub(super) fn begin(&mut self, least: u32) -> usize {
         let length = self.length.max(least.min(LONGEST));
         *self = Self {
@@ -154,7 +154,7 @@ impl Rest {
         };
     }
 
-    /// The rest that has just begun is not taken.
+    /// The dormant period that has just begun is not taken.
     pub(super) fn refuse(&mut self) {
         *self = Self {
             left: self.slice,
@@ -164,7 +164,7 @@ impl Rest {
         };
     }
 
-    /// How many calls have passed unseen for which no followed one stood, if `remaining` of the last rest are left.
+    /// How many calls have passed unseen for which no followed one stood, if `remaining` of the last dormant period are left.
     pub(super) fn unseen(&self, remaining: usize) -> u64 {
         let last = if self.left == WATCH { self.last } else { 0 };
         (u64::from(last) + self.debt).saturating_sub(remaining as u64)
@@ -175,16 +175,16 @@ impl Rest {
 mod tests {
     use super::*;
 
-    /// Calls until the next rest begins, after the slice in which something was learnt, and its length.
-    fn until_rest(rest: &mut Rest) -> (u32, usize) {
+    /// Calls until the next dormant period begins, after the slice in which something was learnt, and its length.
+    fn until_dormant(dormancy: &mut Dormancy) -> (u32, usize) {
         let mut calls = 0;
         loop {
             calls += 1;
-            if rest.is_due() {
-                if !rest.was_disturbed() {
-                    return (calls, rest.begin(0));
+            if dormancy.is_due() {
+                if !dormancy.was_disturbed() {
+                    return (calls, dormancy.begin(0));
                 }
-                rest.next_slice();
+                dormancy.next_slice();
                 calls = 0;
             }
         }
@@ -192,21 +192,21 @@ mod tests {
 
     #[test]
     fn rests_grow_and_stay_bounded() {
-        let mut rest = Rest::new(SLICE);
-        assert_eq!(until_rest(&mut rest), (SLICE, FIRST as usize));
+        let mut dormancy = Dormancy::new(SLICE);
+        assert_eq!(until_dormant(&mut dormancy), (SLICE, FIRST_LENGTH as usize));
         for length in [4096, 8192, 16384, 16384] {
-            assert!(rest.is_calm());
-            assert_eq!(until_rest(&mut rest), (WATCH, length));
+            assert!(dormancy.is_calm());
+            assert_eq!(until_dormant(&mut dormancy), (WATCH, length));
         }
     }
 
     /// A ping-pong of 4,100 messages: what is followed of it shows in its median time.
     #[test]
     fn a_replay_follows_few_calls_of_a_short_run() {
-        let mut rest = Rest::new(SLICE);
+        let mut dormancy = Dormancy::new(SLICE);
         let (mut followed, mut made) = (0, 0);
         while made < 8200 {
-            let (calls, unseen) = until_rest(&mut rest);
+            let (calls, unseen) = until_dormant(&mut dormancy);
             followed += calls;
             made += calls as usize + unseen;
         }
@@ -215,66 +215,66 @@ mod tests {
 
     #[test]
     fn a_disturbance_starts_anew() {
-        let mut rest = Rest::new(SLICE);
-        until_rest(&mut rest);
-        until_rest(&mut rest);
-        rest.disturb();
-        assert!(!rest.is_calm());
-        assert_eq!(rest.weight(), 1);
-        assert_eq!(until_rest(&mut rest), (SLICE, FIRST as usize));
+        let mut dormancy = Dormancy::new(SLICE);
+        until_dormant(&mut dormancy);
+        until_dormant(&mut dormancy);
+        dormancy.disturb();
+        assert!(!dormancy.is_calm());
+        assert_eq!(dormancy.weight(), 1);
+        assert_eq!(until_dormant(&mut dormancy), (SLICE, FIRST_LENGTH as usize));
     }
 
     #[test]
     fn a_disturbance_loses_no_call() {
-        let mut rest = Rest::new(SLICE);
-        until_rest(&mut rest);
-        until_rest(&mut rest);
-        let weight = rest.weight();
-        let stood_for = (0..50).map(|_| (rest.weight(), rest.is_due()).0 - 1);
+        let mut dormancy = Dormancy::new(SLICE);
+        until_dormant(&mut dormancy);
+        until_dormant(&mut dormancy);
+        let weight = dormancy.weight();
+        let stood_for = (0..50).map(|_| (dormancy.weight(), dormancy.is_due()).0 - 1);
         let stood_for: u64 = stood_for.sum();
-        rest.disturb();
-        rest.disturb();
+        dormancy.disturb();
+        dormancy.disturb();
         assert!(weight > 1);
-        assert_eq!(stood_for + rest.unseen(0), 2 * u64::from(FIRST));
+        assert_eq!(stood_for + dormancy.unseen(0), 2 * u64::from(FIRST_LENGTH));
     }
 
     #[test]
     fn a_rest_that_is_not_taken_counts_for_nothing() {
-        let mut rest = Rest::new(SLICE);
-        until_rest(&mut rest);
-        rest.refuse();
-        assert_eq!((rest.weight(), rest.unseen(0)), (1, 0));
-        assert!(rest.is_calm());
-        assert_eq!(until_rest(&mut rest), (SLICE, FIRST as usize));
+        let mut dormancy = Dormancy::new(SLICE);
+        until_dormant(&mut dormancy);
+        dormancy.refuse();
+        assert_eq!((dormancy.weight(), dormancy.unseen(0)), (1, 0));
+        assert!(dormancy.is_calm());
+        assert_eq!(until_dormant(&mut dormancy), (SLICE, FIRST_LENGTH as usize));
     }
 
     #[test]
     fn the_unseen_calls_of_a_rest_count_once() {
-        let mut rest = Rest::new(SLICE);
-        assert_eq!(rest.unseen(0), 0);
-        until_rest(&mut rest);
-        assert_eq!(rest.unseen(48), 2000);
-        assert_eq!(rest.unseen(0), 2048);
-        rest.is_due();
-        assert_eq!(rest.unseen(0), 0);
+        let mut dormancy = Dormancy::new(SLICE);
+        assert_eq!(dormancy.unseen(0), 0);
+        until_dormant(&mut dormancy);
+        assert_eq!(dormancy.unseen(48), 2000);
+        assert_eq!(dormancy.unseen(0), 2048);
+        dormancy.is_due();
+        assert_eq!(dormancy.unseen(0), 0);
     }
 
     #[test]
     fn followed_calls_stand_for_the_unseen_ones() {
-        let mut rest = Rest::new(SLICE);
+        let mut dormancy = Dormancy::new(SLICE);
         let mut counted = 0;
         let mut made = 0;
         for least in 0..50 {
-            let weight = rest.weight();
-            let before = rest.debt;
+            let weight = dormancy.weight();
+            let before = dormancy.debt;
             let (mut followed, mut unseen) = (0, 0);
             while unseen == 0 {
                 followed += 1;
-                if rest.is_due() {
-                    unseen = rest.begin(least * 131);
+                if dormancy.is_due() {
+                    unseen = dormancy.begin(least * 131);
                 }
             }
-            counted += followed * weight + rest.debt - before;
+            counted += followed * weight + dormancy.debt - before;
             made += followed + unseen as u64;
         }
         // The last rest has not been accounted for.

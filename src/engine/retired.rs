@@ -9,13 +9,13 @@ use crate::mpi::call_site::identity_of_interval;
 use crate::routines::{DEFAULT, RoutineId};
 use crate::tuner::{Phase, Settings, Tuner};
 
-/// Most intervals that a thread keeps after they are dissolved: those that were adopted, of them those with most executions. A
+/// Most intervals that a thread keeps after they are superseded: those that were adopted, of them those with most executions. A
 /// program whose partition changes for ever must not fill memory, nor the state, of which one takes some 10 KiB.
-const MOST: usize = 64;
+const MAX_RETIRED: usize = 64;
 
 /// An interval that is no more.
 #[derive(Debug)]
-pub struct Kept {
+pub struct Retired {
     identity: u64,
     /// Its nodes, entry first.
     pub nodes: Vec<NodeId>,
@@ -25,7 +25,7 @@ pub struct Kept {
     pub interval: Interval,
 }
 
-impl Kept {
+impl Retired {
     /// What of it is worth most is kept.
     fn worth(&self) -> (bool, u64) {
         let decision = self.interval.tuner.as_ref().map(Tuner::decision);
@@ -45,29 +45,32 @@ pub(super) fn remembered(knowledge: &Knowledge, config: &Config, info: &NodeInfo
     }
 }
 
-/// The intervals that are kept.
+/// The retired intervals.
 #[derive(Debug, Default)]
-pub(super) struct Shelf(pub(super) Vec<Kept>);
+pub(super) struct Shelf(pub(super) Vec<Retired>);
 
 impl Shelf {
-    fn put(&mut self, kept: Kept) {
-        self.0.push(kept);
-        if self.0.len() > MOST {
+    fn put(&mut self, retired: Retired) {
+        self.0.push(retired);
+        if self.0.len() > MAX_RETIRED {
             let least = (0..self.0.len()).min_by_key(|&place| self.0[place].worth());
             least.map(|place| self.0.remove(place));
         }
     }
 
     fn take(&mut self, identity: u64) -> Option<Interval> {
-        let place = self.0.iter().position(|kept| kept.identity == identity)?;
+        let place = self
+            .0
+            .iter()
+            .position(|retired| retired.identity == identity)?;
         Some(self.0.remove(place).interval)
     }
 }
 
 impl Engine {
-    /// The intervals that were dissolved and have learnt something, in the order in which they were.
-    pub fn kept(&self) -> &[Kept] {
-        &self.kept.0
+    /// The intervals that were superseded and have learnt something, in the order in which they were.
+    pub fn retired(&self) -> &[Retired] {
+        &self.retired.0
     }
 
     /// The nodes of one of the tracker's intervals that what is learnt of it is learnt of, entry first.
@@ -92,7 +95,7 @@ impl Engine {
 
     /// Takes the place of an interval's state, which gives its nodes back. What it has learnt is kept, unless it is
     /// known to mean nothing.
-    pub(super) fn dissolve(
+    pub(super) fn supersede(
         &mut self,
         id: IntervalId,
         new: Interval,
@@ -126,7 +129,7 @@ impl Engine {
             Mode::Profile | Mode::Forced | Mode::Record => false,
         };
         if means && is_worthwhile && !members.is_empty() {
-            self.kept.put(Kept {
+            self.retired.put(Retired {
                 identity,
                 nodes: members,
                 classes,
@@ -137,7 +140,7 @@ impl Engine {
         }
     }
 
-    /// The nodes of an interval that is dissolved go on with what its tuner has decided for them.
+    /// The nodes of an interval that is superseded go on with what its tuner has decided for them.
     fn remember(&mut self, gone: &Interval) {
         let Some(tuner) = gone.tuner.as_ref().filter(|_| gone.has_decided) else {
             return;
@@ -165,7 +168,7 @@ impl Engine {
         let members = self.members(id);
         let identity = self.identity_of(&members);
         let settings = self.settings(identity);
-        if let Some(before) = self.kept.take(identity) {
+        if let Some(before) = self.retired.take(identity) {
             if let Some(interval) = self.intervals.get_mut(id as usize) {
                 interval.go_on(before, &settings);
                 return interval.stage == Stage::Tuning;
@@ -182,7 +185,7 @@ impl Engine {
 }
 
 impl Interval {
-    /// Goes on as the interval of the same nodes that was dissolved.
+    /// Goes on as the interval of the same nodes that was superseded.
     fn go_on(&mut self, before: Interval, settings: &Settings) {
         self.executions += before.executions;
         (self.times, self.elapsed, self.share) = (before.times, before.elapsed, before.share);
