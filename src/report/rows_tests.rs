@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::report::{to_json, to_text};
-use crate::state::format::{Measure, Phase, Stop, Variable};
+use crate::state::format::{DirectCopies, Measure, Phase, Stop, Variable};
 use crate::state::samples::{key, rank_state};
 
 fn measure(mean: f64) -> Measure {
@@ -28,6 +28,8 @@ pub(in crate::report) fn rank(gain: f64, phase: Phase) -> RankState {
         saved_at: 50,
         finished: true,
         unfit: false,
+        direct: DirectCopies::default(),
+        direct: DirectCopies::default(),
         not_direct: String::new(),
         seconds: 9.0,
         copied: Copied {
