@@ -29,7 +29,6 @@ pub(in crate::report) fn rank(gain: f64, phase: Phase) -> RankState {
         finished: true,
         unfit: false,
         direct: DirectCopies::default(),
-        direct: DirectCopies::default(),
         not_direct: String::new(),
         seconds: 9.0,
         copied: Copied {
