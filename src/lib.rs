@@ -7,6 +7,7 @@ pub mod check;
 pub mod direct;
 pub mod engine;
 pub mod flow;
+pub mod launch;
 pub mod mpi;
 pub mod options;
 pub mod plot;
