@@ -4,6 +4,7 @@
 pub mod analysis;
 pub mod bench;
 pub mod check;
+pub mod compare;
 pub mod direct;
 pub mod engine;
 pub mod flow;
