@@ -81,6 +81,7 @@ fn every_file_that_a_document_links_to_exists() {
         "docs/benchmarks.md",
         "docs/copy-benchmark.md",
         "docs/results.md",
+        "docs/run-and-compare.md",
         "docs/workloads.md",
         "nas-bench/README.md",
         "CHANGELOG.md",
