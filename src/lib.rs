@@ -4,9 +4,11 @@
 pub mod analysis;
 pub mod bench;
 pub mod check;
+pub mod compare;
 pub mod direct;
 pub mod engine;
 pub mod flow;
+pub mod launch;
 pub mod mpi;
 pub mod options;
 pub mod plot;

@@ -94,6 +94,7 @@ fn every_file_that_a_document_links_to_exists() {
         "docs/method.md",
         "docs/offline.md",
         "docs/results.md",
+        "docs/run-and-compare.md",
         "docs/strategies.md",
         "docs/user-guide.md",
         "docs/workloads.md",

@@ -36,7 +36,9 @@ macro_rules! subcommands {
 }
 
 subcommands! {
+    Run => run,
     Show => show,
+    Compare => compare,
     Report => report,
     Analyze => analyze,
     Routines => routines,
@@ -47,14 +49,26 @@ subcommands! {
 
 /// Shows and measures what libcopytune.so does for MPI programs.
 ///
-/// To tune a program, run it with the library preloaded, a few times:
-///   LD_PRELOAD=/path/to/libcopytune.so mpirun -np 4 ./program
+/// To tune a program, run it a few times, and see what was learnt:
+///   copytune run -- mpirun -np 4 ./program
+///   copytune show
 #[derive(Parser)]
 #[command(name = "copytune", version, verbatim_doc_comment, after_help = "`copytune help env` lists the environment variables that the library reads.", after_long_help = copytune_core::options::documentation())]
 struct CommandLine {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
+
+/// What `copytune` alone says: the commands that one needs first.
+const FIRST: &str =
+    "copytune makes the messages of MPI programs faster. The commands to begin with:
+
+  copytune run -- mpirun -np 4 ./program      run a program with it, a few times: it learns
+  copytune show                               what it has learnt
+  copytune compare -- mpirun -np 4 ./program  whether it pays for this program
+
+`copytune --help` lists all commands, `copytune help run` tells about one.
+";
 
 /// Runs the command that the process's arguments give.
 pub fn run() -> ExitCode {
@@ -66,6 +80,10 @@ pub fn run() -> ExitCode {
             let _ = message.print();
             return ExitCode::from(if message.use_stderr() { 2 } else { 0 });
         }
+    };
+    let Some(command) = command else {
+        let _ = io::stderr().write_all(FIRST.as_bytes());
+        return ExitCode::from(2);
     };
     command.run().unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "copytune: {error}");

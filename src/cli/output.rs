@@ -13,6 +13,22 @@ pub enum Place {
     File,
 }
 
+/// Whether a file can be written, before work is done for it. One that is missing is made, empty; `-` always can.
+///
+/// # Errors
+/// A sentence with the file's name.
+pub fn writable(file: &Path) -> Result<(), String> {
+    if file == Path::new("-") {
+        return Ok(());
+    }
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(file)
+        .map(drop)
+        .map_err(|error| format!("{} cannot be written: {error}", file.display()))
+}
+
 /// Writes a file as a whole: beside its place and then renamed, so that whoever reads it sees the old or the new one, and
 /// a full disk leaves the old one. Devices and pipes are written to.
 ///

@@ -328,7 +328,7 @@ static VARIABLES: &[Variable] = &[
 /// inherit them from the shell in which both are used.
 pub const COMMAND_VARIABLES: &[(&str, &str)] = &[(
     "COPYTUNE_LIB",
-    "The library that `copytune bench` preloads, where --lib names none; default: libcopytune.so beside the command.",
+    "The library that `copytune run`, `compare`, `bench` and `check` preload, where --lib names none; default: libcopytune.so beside the command.",
 )];
 
 /// All variables of the library, in the order of the documentation.

@@ -1,12 +1,12 @@
 //! What every benchmark gives out: text, files, and its exit status.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use copytune_core::bench::Results;
 
 use crate::cli::Outcome;
-use crate::cli::output::write_whole;
+use crate::cli::output::{writable, write_whole};
 
 /// Where results go besides the standard output.
 #[derive(clap::Args)]
@@ -60,18 +60,6 @@ impl Outputs {
         let short = results.findings.figures.iter().any(|figure| !figure.met());
         Ok(ExitCode::from(u8::from(self.check && short)))
     }
-}
-
-fn writable(file: &Path) -> Result<(), String> {
-    if file == Path::new("-") {
-        return Ok(());
-    }
-    std::fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(file)
-        .map(drop)
-        .map_err(|error| format!("{} cannot be written: {error}", file.display()))
 }
 
 fn print(results: &Results) {

@@ -1,0 +1,291 @@
+//! Whether anything can be preloaded into a program: facts of its file, and what they forbid.
+
+use object::elf;
+use object::read::elf::{ElfFile64, ProgramHeader};
+use object::{Endianness, Object, ObjectSymbol, ReadCache};
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// What matters of a file that is to be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// What it holds.
+    pub content: Content,
+    /// This process may execute it.
+    pub executable: bool,
+    /// It runs with the rights of another user or group, so the loader passes over LD_PRELOAD.
+    pub privileged: bool,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A program for x86-64.
+    Program(Program),
+    /// A program for another architecture, which is named.
+    Foreign(String),
+    /// A script, with its interpreter.
+    Script(String),
+    /// Anything else.
+    Other,
+}
+
+/// A program for x86-64.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Program {
+    /// The loader that it asks for; `None` of one that is linked statically.
+    pub loader: Option<String>,
+    /// It calls MPI itself.
+    pub uses_mpi: bool,
+}
+
+impl Program {
+    fn is_musl(&self) -> bool {
+        self.loader
+            .as_ref()
+            .is_some_and(|loader| loader.contains("ld-musl"))
+    }
+}
+
+impl Facts {
+    /// Looks at a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is a damaged program.
+    pub fn of(path: &Path) -> io::Result<Facts> {
+        let file = File::open(path)?;
+        let data = file.metadata()?;
+        // SAFETY: these take nothing and cannot fail (getuid(2), getgid(2)).
+        let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+        let privileged = (data.mode() & libc::S_ISUID != 0 && data.uid() != user)
+            || (data.mode() & libc::S_ISGID != 0 && data.gid() != group);
+        Ok(Facts {
+            content: content(file)?,
+            executable: is_executable(path),
+            privileged,
+        })
+    }
+}
+
+/// Whether this process may execute a file.
+pub fn is_executable(path: &Path) -> bool {
+    let Ok(name) = CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: `name` ends with a zero byte and lives until the call returns (access(2)).
+    path.is_file() && unsafe { libc::access(name.as_ptr(), libc::X_OK) } == 0
+}
+
+fn content(mut file: File) -> io::Result<Content> {
+    let mut head = Vec::new();
+    file.by_ref().take(256).read_to_end(&mut head)?;
+    if let Some(line) = head.strip_prefix(b"#!") {
+        let line = line.split(|byte| *byte == b'\n').next().unwrap_or(line);
+        let line = String::from_utf8_lossy(line);
+        let interpreter = line.split_whitespace().next().unwrap_or_default();
+        return Ok(Content::Script(interpreter.to_owned()));
+    }
+    if !head.starts_with(&elf::ELFMAG) || head.len() < 20 {
+        return Ok(Content::Other);
+    }
+    // Class and byte order, and the machine in that order (elf(5)).
+    let machine = [head[18], head[19]];
+    let machine = elf::Machine(match elf::DataEncoding(head[5]) {
+        elf::ELFDATA2MSB => u16::from_be_bytes(machine),
+        _ => u16::from_le_bytes(machine),
+    });
+    if elf::FileClass(head[4]) != elf::ELFCLASS64 || machine != elf::EM_X86_64 {
+        return Ok(Content::Foreign(architecture(machine)));
+    }
+    program(&ReadCache::new(file))
+        .map_err(io::Error::other)
+        .map(Content::Program)
+}
+
+fn architecture(machine: elf::Machine) -> String {
+    match machine {
+        elf::EM_386 => "32-bit x86".to_owned(),
+        elf::EM_X86_64 => "the x32 ABI".to_owned(),
+        elf::EM_AARCH64 => "AArch64".to_owned(),
+        elf::EM_PPC64 => "POWER".to_owned(),
+        elf::EM_RISCV => "RISC-V".to_owned(),
+        elf::Machine(other) => format!("another architecture (ELF machine {other})"),
+    }
+}
+
+fn program(data: &ReadCache<File>) -> object::Result<Program> {
+    let file = ElfFile64::<Endianness, _>::parse(data)?;
+    let order = file.endian();
+    let mut program = Program::default();
+    for header in file.elf_program_headers() {
+        if let Some(path) = header.interpreter(order, data)? {
+            program.loader = Some(String::from_utf8_lossy(path).into_owned());
+        }
+    }
+    let mut symbols = file.dynamic_symbols();
+    program.uses_mpi = needed(&file)?
+        .iter()
+        .any(|name| name.starts_with(b"libmpi"))
+        || symbols.any(|symbol| symbol.name_bytes().is_ok_and(is_mpi));
+    Ok(program)
+}
+
+/// The libraries that it asks for by name.
+fn needed<'a>(
+    file: &ElfFile64<'a, Endianness, &'a ReadCache<File>>,
+) -> object::Result<Vec<&'a [u8]>> {
+    let table = file.elf_dynamic_table()?;
+    let wanted = table
+        .into_iter()
+        .filter(|entry| entry.tag == elf::DT_NEEDED);
+    wanted.map(|entry| table.string(entry)).collect()
+}
+
+fn is_mpi(symbol: &[u8]) -> bool {
+    [&b"MPI_"[..], b"PMPI_", b"mpi_"]
+        .iter()
+        .any(|start| symbol.starts_with(start))
+}
+
+/// Why nothing can be preloaded into the program at `path`, and what to do; `None` where it can.
+/// `library` is what the preload library is built for.
+pub fn refusal(path: &Path, facts: &Facts, library_is_musl: bool) -> Option<String> {
+    let name = path.display();
+    if let Content::Foreign(architecture) = &facts.content {
+        return Some(format!(
+            "{name} is built for {architecture}, and copytune for x86-64: use an x86-64 build of it"
+        ));
+    }
+    if !facts.executable {
+        return Some(match &facts.content {
+            Content::Script(_) => format!(
+                "{name} is a script that may not be executed: run `chmod +x {name}`, or put its interpreter before it"
+            ),
+            _ => format!(
+                "{name} may not be executed: run `chmod +x {name}`, or name another program"
+            ),
+        });
+    }
+    if facts.privileged {
+        return Some(format!(
+            "{name} is setuid or setgid, so the loader preloads nothing into it: use a copy without these bits"
+        ));
+    }
+    let Content::Program(program) = &facts.content else {
+        return None;
+    };
+    if program.loader.is_none() {
+        return Some(format!(
+            "{name} is linked statically, so nothing can be preloaded into it: link it without -static"
+        ));
+    }
+    let names = ["the GNU C library", "musl"];
+    (program.is_musl() != library_is_musl).then(|| {
+        format!(
+            "{name} is built for {}, and libcopytune.so for {}: build one of them for the other's C library",
+            names[usize::from(program.is_musl())],
+            names[usize::from(library_is_musl)]
+        )
+    })
+}
+
+/// Whether a shared library is built for musl. One that cannot be read is not.
+pub fn is_for_musl(library: &Path) -> bool {
+    let needs_musl = |file: File| -> object::Result<bool> {
+        let data = ReadCache::new(file);
+        let file = ElfFile64::<Endianness, _>::parse(&data)?;
+        let names = needed(&file)?;
+        Ok(names
+            .iter()
+            .any(|name| name.starts_with(b"libc.musl") || *name == b"libc.so"))
+    };
+    File::open(library).is_ok_and(|file| needs_musl(file).unwrap_or(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(content: Content) -> Facts {
+        Facts {
+            content,
+            executable: true,
+            privileged: false,
+        }
+    }
+
+    fn with_loader(loader: Option<&str>) -> Facts {
+        facts(Content::Program(Program {
+            loader: loader.map(str::to_owned),
+            uses_mpi: true,
+        }))
+    }
+
+    const GNU: Option<&str> = Some("/lib64/ld-linux-x86-64.so.2");
+    const MUSL: Option<&str> = Some("/lib/ld-musl-x86_64.so.1");
+
+    #[test]
+    fn each_hindrance_has_its_sentence() {
+        let script = || facts(Content::Script("/bin/sh".to_owned()));
+        let said = |facts: &Facts, musl| refusal(Path::new("./p"), facts, musl);
+        assert_eq!(said(&with_loader(GNU), false), None);
+        assert_eq!(said(&with_loader(MUSL), true), None);
+        assert_eq!(said(&script(), false), None);
+        let closed = |facts: Facts| Facts {
+            executable: false,
+            ..facts
+        };
+        let privileged = Facts {
+            privileged: true,
+            ..with_loader(GNU)
+        };
+        for (facts, musl, part) in [
+            (with_loader(None), false, "without -static"),
+            (with_loader(MUSL), false, "built for musl"),
+            (with_loader(GNU), true, "libcopytune.so for musl"),
+            (privileged, false, "setuid"),
+            (closed(script()), false, "its interpreter before it"),
+            (closed(facts(Content::Other)), false, "chmod +x ./p"),
+            (facts(Content::Foreign("AArch64".into())), false, "AArch64"),
+        ] {
+            let sentence = said(&facts, musl).expect(part);
+            assert!(sentence.contains(part), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn files_are_seen_as_what_they_are() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let write = |name: &str, bytes: &[u8]| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, bytes).expect("a file");
+            Facts::of(&path)
+        };
+        let script = write("script", b"#! /usr/bin/env python3\nprint()\n").expect("facts");
+        assert_eq!(script.content, Content::Script("/usr/bin/env".to_owned()));
+        assert!(!script.executable && !script.privileged);
+        assert_eq!(
+            write("text", b"hello").expect("facts").content,
+            Content::Other
+        );
+        assert_eq!(write("empty", b"").expect("facts").content, Content::Other);
+        let own = std::fs::read("/proc/self/exe").expect("this program");
+        let Content::Program(program) = write("own", &own).expect("facts").content else {
+            panic!("this is a program");
+        };
+        assert!(program.loader.is_some() && !program.uses_mpi);
+        let mut arm = own[..4096].to_vec();
+        arm[18..20].copy_from_slice(&elf::EM_AARCH64.0.to_le_bytes());
+        let arm = write("arm", &arm).expect("facts");
+        assert_eq!(arm.content, Content::Foreign("AArch64".to_owned()));
+        for length in 0..200 {
+            // Cut off anywhere, it is damaged or something else, and no panic.
+            let _ = write("cut", &own[..length]);
+        }
+        assert!(Facts::of(&dir.path().join("missing")).is_err());
+    }
+}

@@ -1,0 +1,370 @@
+//! From a user's command to one with the library in its ranks, or to a sentence that says what hinders.
+
+use super::family::Named;
+use super::file::{Content, is_executable, is_for_musl, refusal};
+use super::parts::parts;
+use super::pass::{Own, Variable, pass};
+use super::{Facts, Family, Line};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What the ranks are to have.
+#[derive(Debug, Clone)]
+pub struct Preload {
+    /// The preload library, an absolute path.
+    pub library: PathBuf,
+    /// Variables of copytune that are set.
+    pub variables: Vec<(String, OsString)>,
+}
+
+/// The launchers that are known, for sentences.
+const KNOWN: &str = "mpirun and mpiexec of Open MPI, MPICH and Intel MPI, prterun, srun";
+
+/// Programs that run scripts, as their file names begin.
+const INTERPRETERS: &[&str] = &[
+    "python", "pypy", "perl", "ruby", "julia", "Rscript", "R", "lua", "tclsh", "octave", "node",
+    "sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish",
+];
+
+impl Line {
+    /// The command with the library preloaded into its ranks.
+    ///
+    /// # Errors
+    /// A sentence that says what hinders and what to do.
+    pub fn with_library(words: &[OsString], preload: &Preload) -> Result<Line, String> {
+        let (first, arguments) = words.split_first().ok_or("there is no command to run")?;
+        check_path(&preload.library)?;
+        let path = found(first)?;
+        let names = names(&path);
+        let family = match Family::of_names(names.iter().map(String::as_str)) {
+            Named::Launcher(family) => Some(family),
+            Named::SomeLauncher => Some(Family::asked(&path).ok_or_else(|| unknown(first))?),
+            Named::Foreign => return Err(unknown(first)),
+            Named::Other => None,
+        };
+        let musl = is_for_musl(&preload.library);
+        let variables = preload.all(family);
+        let Some(family) = family else {
+            check_alone(first, &path, musl)?;
+            let lookup = |variable: Variable| {
+                let own = std::env::var_os(&variable.name);
+                let value = variable.beside(own.as_deref());
+                (variable.name, value)
+            };
+            return Ok(Line {
+                words: words.to_vec(),
+                variables: variables.into_iter().map(lookup).collect(),
+            });
+        };
+        for program in parts(family, arguments)
+            .iter()
+            .filter_map(|part| part.program)
+        {
+            check_rank(&arguments[program], musl)?;
+        }
+        let passed = pass(family, arguments, &variables, &|name| {
+            std::env::var_os(name)
+        })?;
+        Ok(Line {
+            words: std::iter::once(first.clone()).chain(passed).collect(),
+            variables: Vec::new(),
+        })
+    }
+}
+
+impl Preload {
+    /// All variables for the ranks. Open MPI hands none on to other hosts unless it is told to, so copytune's own that the user has set
+    /// are among them.
+    fn all(&self, family: Option<Family>) -> Vec<Variable> {
+        let mut all = vec![Variable {
+            name: "LD_PRELOAD".to_owned(),
+            value: self.library.clone().into_os_string(),
+            own: Own::Behind,
+        }];
+        let set = self.variables.iter().map(|(name, value)| Variable {
+            name: name.clone(),
+            value: value.clone(),
+            own: Own::Replaced,
+        });
+        all.extend(set);
+        if family == Some(Family::OpenMpi) {
+            for (name, value) in std::env::vars_os() {
+                let Some(name) = name.to_str() else { continue };
+                let ours = name == "COPYTUNE" || name.starts_with("COPYTUNE_");
+                if ours && name != "COPYTUNE_LIB" && all.iter().all(|known| known.name != name) {
+                    all.push(Variable {
+                        name: name.to_owned(),
+                        value,
+                        own: Own::Kept,
+                    });
+                }
+            }
+        }
+        all
+    }
+}
+
+/// LD_PRELOAD is a list with colons and spaces.
+fn check_path(library: &Path) -> Result<(), String> {
+    let text = library.to_string_lossy();
+    if text.contains([':', ' ']) {
+        return Err(format!(
+            "{text}: the loader takes no path with a space or a colon: copy the library elsewhere and name it with --lib"
+        ));
+    }
+    Ok(())
+}
+
+/// The file that a command's name stands for, as a shell finds it.
+fn found(name: &OsStr) -> Result<PathBuf, String> {
+    let shown = name.display();
+    let text = name.to_string_lossy();
+    if text.starts_with('-') {
+        return Err(format!(
+            "{shown} is no command: put the launcher or the program first, as in `copytune run -- mpirun -np 4 ./program`"
+        ));
+    }
+    if text.contains('/') {
+        let path = PathBuf::from(name);
+        return match path.metadata() {
+            Ok(data) if data.is_dir() => {
+                Err(format!("{shown} is a directory: name a program in it"))
+            }
+            Ok(_) => Ok(path),
+            Err(error) => Err(format!(
+                "{shown}: {error}: give the path of a launcher or a program"
+            )),
+        };
+    }
+    in_path(name).ok_or_else(|| match Family::of_names([text.as_ref()]) {
+        Named::Other if Path::new(name).is_file() => {
+            format!("{shown} is no command in PATH, but a file in this directory: write ./{shown}")
+        }
+        Named::Other => format!("{shown} is no command in PATH: give the path of a launcher or a program"),
+        _ => format!(
+            "the launcher {shown} is not in PATH: install an MPI library (on Debian: apt-get install openmpi-bin), load its module, or give the launcher's path"
+        ),
+    })
+}
+
+fn in_path(name: &OsStr) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|dir| dir.join(name))
+        .find(|path| is_executable(path))
+}
+
+/// The names of a file and of the links behind it.
+fn names(path: &Path) -> Vec<String> {
+    /// As many links as the kernel follows (path_resolution(7)).
+    const LINKS: usize = 40;
+    let (mut names, mut path) = (Vec::new(), path.to_owned());
+    for _ in 0..LINKS {
+        names.extend(
+            path.file_name()
+                .map(|name| name.to_string_lossy().into_owned()),
+        );
+        let Ok(target) = path.read_link() else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    names
+}
+
+fn unknown(launcher: &OsStr) -> String {
+    let launcher = launcher.display();
+    format!(
+        "{launcher} is a launcher that copytune cannot pass variables through (it knows {KNOWN}): set LD_PRELOAD for the ranks by {launcher}'s own option, as `copytune run --dry-run -- ./program` shows it"
+    )
+}
+
+/// A program of ranks. It is a guess, and may be found on other hosts alone: what is not found is left to the launcher.
+fn check_rank(name: &OsStr, musl: bool) -> Result<(), String> {
+    let path = Path::new(name);
+    let path = match name.to_string_lossy().contains('/') {
+        true => path.to_owned(),
+        false => in_path(name).unwrap_or_else(|| path.to_owned()),
+    };
+    match Facts::of(&path) {
+        Ok(facts) if facts.content != Content::Other => check(&path, &facts, musl),
+        _ => Ok(()),
+    }
+}
+
+/// A program, or a script and its interpreter.
+fn check(path: &Path, facts: &Facts, musl: bool) -> Result<(), String> {
+    if let Some(sentence) = refusal(path, facts, musl) {
+        return Err(sentence);
+    }
+    let Content::Script(interpreter) = &facts.content else {
+        return Ok(());
+    };
+    let interpreter = Path::new(interpreter);
+    let hindered = Facts::of(interpreter)
+        .ok()
+        .and_then(|facts| refusal(interpreter, &facts, musl));
+    hindered.map_or(Ok(()), |sentence| {
+        Err(format!(
+            "{} is a script, and its interpreter {sentence}",
+            path.display()
+        ))
+    })
+}
+
+/// A program that is started without a launcher.
+fn check_alone(name: &OsStr, path: &Path, musl: bool) -> Result<(), String> {
+    let shown = name.display();
+    let facts = Facts::of(path).map_err(|error| {
+        format!(
+            "{shown} cannot be read: {error}: name a program that this user may read and execute"
+        )
+    })?;
+    check(path, &facts, musl)?;
+    match &facts.content {
+        Content::Script(_) => Ok(()),
+        Content::Program(program) => {
+            let loader = program.loader.as_deref().unwrap_or_default();
+            if program.uses_mpi || is_interpreter(path) || loads_mpi(loader, path) {
+                return Ok(());
+            }
+            Err(format!(
+                "{shown} is no launcher that copytune knows ({KNOWN}), and no program that uses MPI: put `copytune run --` right before the launcher or the MPI program"
+            ))
+        }
+        _ => Err(format!(
+            "{shown} is neither a program nor a script with a #! line: name the launcher or the program to run"
+        )),
+    }
+}
+
+fn is_interpreter(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let version = |rest: &str| {
+        rest.chars()
+            .all(|c| c.is_ascii_digit() || c == '.' || c == '-')
+    };
+    INTERPRETERS
+        .iter()
+        .any(|known| name.strip_prefix(known).is_some_and(version))
+}
+
+/// Whether the loader would load an MPI library for a program, by way of another library. It lists, and runs nothing.
+fn loads_mpi(loader: &str, path: &Path) -> bool {
+    let listed = Command::new(loader)
+        .arg("--list")
+        .arg(path)
+        .env_remove("LD_PRELOAD")
+        .stdin(Stdio::null())
+        .output();
+    listed.is_ok_and(|listed| {
+        let text = String::from_utf8_lossy(&listed.stdout);
+        text.lines()
+            .any(|line| line.trim_start().starts_with("libmpi"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn preload() -> Preload {
+        Preload {
+            library: "/lib/libcopytune.so".into(),
+            variables: vec![("COPYTUNE_MODE".to_owned(), "replay".into())],
+        }
+    }
+
+    fn planned(words: &[&OsStr]) -> Result<Line, String> {
+        let words: Vec<OsString> = words.iter().map(|word| (*word).to_owned()).collect();
+        Line::with_library(&words, &preload())
+    }
+
+    /// An executable script in `dir`.
+    fn script(dir: &Path, name: &str, text: &str) -> PathBuf {
+        let path = dir.join(name);
+        std::fs::write(&path, text).expect("a file");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("its mode");
+        path
+    }
+
+    #[test]
+    fn a_link_tells_the_family_and_a_script_is_asked() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let hydra = script(dir.path(), "mpiexec.hydra", "#!/bin/sh\n");
+        let link = dir.path().join("mpirun");
+        symlink("mpiexec.hydra", &link).expect("a link");
+        assert_eq!(names(&link), ["mpirun", "mpiexec.hydra"]);
+        let p = OsStr::new("/none/p");
+        let line = planned(&[link.as_os_str(), p]).expect("Hydra");
+        assert_eq!(line.words[1], "-genv");
+        assert!(line.variables.is_empty() && hydra.exists());
+
+        let asked = script(
+            dir.path(),
+            "mpiexec",
+            "#!/bin/sh\necho 'mpiexec (Open MPI) 5.0.3'\n",
+        );
+        let line = planned(&[asked.as_os_str(), p]).expect("Open MPI");
+        assert_eq!(line.words[1..3], ["-x", "LD_PRELOAD=/lib/libcopytune.so"]);
+        assert_eq!(line.words.last(), Some(&p.to_owned()));
+
+        let silent = script(dir.path(), "mpirun_of_ours", "#!/bin/sh\n");
+        let said = planned(&[silent.as_os_str(), p]).expect_err("no family");
+        assert!(said.contains("cannot pass variables"), "{said}");
+    }
+
+    #[test]
+    fn alone_a_script_is_run_and_a_program_must_use_mpi() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let job = script(dir.path(), "job", "#!/bin/sh\n");
+        let line = planned(&[job.as_os_str()]).expect("a script");
+        assert_eq!(line.words, [job.as_os_str()]);
+        assert_eq!(line.variables[0].0, "LD_PRELOAD");
+        assert_eq!(
+            line.variables[1],
+            ("COPYTUNE_MODE".to_owned(), "replay".into())
+        );
+        let own = std::env::current_exe().expect("this program");
+        let said = planned(&[own.as_os_str()]).expect_err("no MPI");
+        assert!(said.contains("no program that uses MPI"), "{said}");
+        assert!(planned(&[OsStr::new("sh"), OsStr::new("-c")]).is_ok());
+        let text = script(dir.path(), "text", "hello\n");
+        assert!(
+            planned(&[text.as_os_str()])
+                .expect_err("no program")
+                .contains("#!")
+        );
+    }
+
+    #[test]
+    fn names_that_lead_nowhere_are_said() {
+        for (word, part) in [
+            ("-np", "put the launcher"),
+            ("/none/p", "give the path"),
+            ("/", "is a directory"),
+            ("mpirun.of.another", "install an MPI library"),
+            ("no-such-command", "no command in PATH"),
+        ] {
+            let said = planned(&[OsStr::new(word)]).expect_err(word);
+            assert!(said.contains(part), "{said}");
+        }
+        let words = [OsString::from("sh")];
+        let mut preload = preload();
+        preload.library = "/a b/libcopytune.so".into();
+        let said = Line::with_library(&words, &preload).expect_err("a space");
+        assert!(said.contains("--lib"), "{said}");
+    }
+
+    #[test]
+    fn interpreters_are_known_by_their_names() {
+        for (name, expected) in [
+            ("python3.11", true),
+            ("bash", true),
+            ("R", true),
+            ("Rapid", false),
+            ("shell", false),
+        ] {
+            assert_eq!(is_interpreter(Path::new(name)), expected, "{name}");
+        }
+    }
+}
