@@ -40,9 +40,11 @@ fn the_help_lists_every_benchmark() {
         "convergence",
         "exchange",
         "nas",
+        "patterns",
         "pingping",
         "pingpong",
         "space",
+        "workloads",
     ] {
         assert!(text.contains(&format!("\n  {apart} ")), "{text}");
     }
@@ -152,9 +154,9 @@ fn a_cache_that_cannot_be_written_is_named() {
     );
 }
 
-/// Runs `bench copy` and checks that the command line is refused with a message that has `part` in it.
-fn refused_as_wrong_usage(arguments: &[&str], part: &str) {
-    let output = bench().arg("copy").args(arguments).output().unwrap();
+/// Checks that the command line is refused with a message that has `part` in it.
+fn refused_as_wrong_usage(benchmark: &str, arguments: &[&str], part: &str) {
+    let output = bench().arg(benchmark).args(arguments).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
     assert!(text.contains(part), "{arguments:?}: {text}");
@@ -162,10 +164,14 @@ fn refused_as_wrong_usage(arguments: &[&str], part: &str) {
 
 #[test]
 fn what_copy_cannot_measure_is_refused_with_what_it_can() {
-    refused_as_wrong_usage(&["--sizes", "1G"], "no size from 64 to 64M");
-    refused_as_wrong_usage(&["--states", "warm,hot"], "warm, cold, dirty, shared");
-    refused_as_wrong_usage(&["--alignments", "64/0"], "below 64");
-    refused_as_wrong_usage(&["--minutes=-1"], "from 0 to 1440");
+    refused_as_wrong_usage("copy", &["--sizes", "1G"], "no size from 64 to 64M");
+    refused_as_wrong_usage(
+        "copy",
+        &["--states", "warm,hot"],
+        "warm, cold, dirty, shared",
+    );
+    refused_as_wrong_usage("copy", &["--alignments", "64/0"], "below 64");
+    refused_as_wrong_usage("copy", &["--minutes=-1"], "from 0 to 1440");
     let line = refusal(bench().args(["copy", "--routines", "nothing*", "--seed", "1"]));
     assert!(line.contains("copytune routines"), "{line}");
     let line = refusal(bench().args(["copy", "--svg", "/nowhere/plot.svg"]));
@@ -173,4 +179,15 @@ fn what_copy_cannot_measure_is_refused_with_what_it_can() {
         line.contains("/nowhere/plot.svg cannot be written"),
         "{line}"
     );
+}
+
+#[test]
+fn what_patterns_and_workloads_cannot_measure_is_refused_with_what_they_can() {
+    refused_as_wrong_usage("patterns", &["--patterns", "pingpong,ring"], "window-64");
+    refused_as_wrong_usage("patterns", &["--sizes", "0"], "a size from 1 to 4M");
+    refused_as_wrong_usage("patterns", &["--ranks", "3"], "an even number");
+    refused_as_wrong_usage("patterns", &["--rounds", "1"], "from 2 to 1000");
+    refused_as_wrong_usage("workloads", &["--workloads", "cg"], "column-sort");
+    refused_as_wrong_usage("workloads", &["--class", "C"], "S, W, A or B");
+    refused_as_wrong_usage("workloads", &["--ranks", "0"], "1..=256");
 }

@@ -3,6 +3,7 @@
 mod common;
 
 use common::bench::{bench, with_shim};
+use common::browser::Browser;
 use common::private_dir;
 use std::process::Command;
 
@@ -221,4 +222,128 @@ fn copy_runs_from_end_to_end_without_mpi() {
     );
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     assert!(read("html").contains("Bandwidth by size, data warm"));
+}
+
+/// Runs a benchmark with files for all that it found, in a directory: its text and what is in `csv` and `html`. The page is one that a
+/// browser does not complain of.
+fn written(dir: &std::path::Path, arguments: &[&str]) -> (String, String, String) {
+    let file = |name: &str| dir.join(name);
+    let mut command = bench();
+    command
+        .args(arguments)
+        .args(["--json".as_ref(), file("json").as_os_str()])
+        .args(["--csv".as_ref(), file("csv").as_os_str()])
+        .args(["--html".as_ref(), file("page.html").as_os_str()]);
+    let output = with_shim(&mut command);
+    let (text, log) = (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{text}\n{log}");
+    assert!(log.contains("s left"), "{log}");
+    if let Some(browser) = Browser::find() {
+        let complaints = browser.complaints(&file("page.html"));
+        assert!(complaints.is_empty(), "{complaints:?}");
+    }
+    let read = |name: &str| std::fs::read_to_string(file(name)).expect("it was written");
+    (text, read("csv"), read("page.html"))
+}
+
+/// The names of the figures in a text, without their values.
+fn figures(text: &str) -> Vec<&str> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("target "));
+    lines
+        .filter_map(|line| Some(line.split_once(": ")?.0))
+        .collect()
+}
+
+#[test]
+fn patterns_run_from_end_to_end() {
+    let dir = private_dir();
+    let (text, csv, page) = written(
+        dir.path(),
+        &[
+            "patterns",
+            "--quick",
+            "--rounds",
+            "2",
+            "--mpi",
+            "openmpi",
+            "--patterns",
+            "bcast,window-8,pingpong",
+            "--sizes",
+            "64,32K",
+            "--programs",
+            "1",
+        ],
+    );
+    let names = figures(&text);
+    let expected = [
+        "patterns-third.openmpi.2",
+        "patterns-windows.openmpi.2",
+        "patterns-first.openmpi.2",
+        "patterns-bound.openmpi.2.",
+        "patterns-first-nowhere-slower.openmpi.2.first.",
+        "patterns-nowhere-slower.openmpi.2.first.",
+        "patterns-nowhere-slower.openmpi.2.third.",
+        "patterns-nowhere-slower.openmpi.2.replay.",
+        "patterns-random.openmpi.first.mean",
+        "patterns-random.openmpi.first.seed-",
+        "patterns-random.openmpi.third.mean",
+        "patterns-random.openmpi.third.seed-",
+        "patterns-random.openmpi.replay.mean",
+        "patterns-random.openmpi.replay.seed-",
+    ];
+    assert_eq!(names.len(), expected.len(), "{text}");
+    for (name, start) in names.iter().zip(expected) {
+        assert!(name.starts_with(start), "{name}: {text}");
+    }
+    // A head, three patterns in five ways, two rounds and sizes, and a program in four ways.
+    assert_eq!(csv.lines().count(), 1 + 3 * 5 * 2 * 2 + 4 * 2, "{csv}");
+    let result = std::fs::read(dir.path().join("json")).expect("it was written");
+    let result: serde_json::Value = serde_json::from_slice(&result).expect("it is JSON");
+    let one = &result["data"][0];
+    assert_eq!(one["program"], "pingpong", "in the order of the list");
+    assert_eq!(one["seconds"]["known"].as_array().map(Vec::len), Some(2));
+    for end in ["low", "estimate", "high"] {
+        assert!(one["speeds"]["third"][1][end].as_f64() > Some(0.0), "{one}");
+    }
+    for kind in [
+        "first run",
+        "third run",
+        "replay",
+        "direct copies wherever possible",
+    ] {
+        let caption = format!("Open MPI, 2 ranks: {kind}, by bytes of a message");
+        assert!(page.contains(&caption), "{caption}");
+    }
+}
+
+#[test]
+fn workloads_run_from_end_to_end() {
+    let dir = private_dir();
+    let (text, csv, page) = written(
+        dir.path(),
+        &[
+            "workloads",
+            "--quick",
+            "--rounds",
+            "2",
+            "--mpi",
+            "mpich",
+            "--workloads",
+            "sor,eigen",
+        ],
+    );
+    let same = "target workloads-different.runs: 0.0 % (wants at most 0 %): met";
+    assert!(text.contains(same), "{text}");
+    let starts = ["first", "third", "replay"].map(|kind| format!("workloads.mpich.2.{kind}."));
+    let names = figures(&text);
+    assert_eq!(names.len(), 4, "{text}");
+    for (name, start) in names.iter().zip(&starts) {
+        assert!(name.starts_with(start), "{name}: {text}");
+    }
+    // A head and two workloads in four ways, twice each.
+    assert_eq!(csv.lines().count(), 1 + 2 * 4 * 2, "{csv}");
+    assert!(page.contains("mpich 2 replay"), "{page}");
 }

@@ -222,7 +222,7 @@ void read_message(const struct message *message)
 
 /* The byte at a position of the message. The multiplier is odd and irregular, so that misplaced,
    repeated and stale bytes differ from the right ones nearly everywhere. */
-static unsigned char expected_byte(uint64_t seed, uint64_t position)
+unsigned char content_byte(uint64_t seed, uint64_t position)
 {
     uint64_t mixed = (seed * 0x100000001b3u + position + 1) * 0x9e3779b97f4a7c15u;
     return (unsigned char)(mixed >> 56);
@@ -232,14 +232,14 @@ void fill_message(struct message *message, uint64_t seed)
 {
     for (size_t b = 0; b < message->blocks; b++)
         for (size_t i = 0; i < message->block; i++)
-            message->base[b * message->stride + i] = expected_byte(seed, b * message->block + i);
+            message->base[b * message->stride + i] = content_byte(seed, b * message->block + i);
 }
 
 long first_wrong_byte(const struct message *message, uint64_t seed)
 {
     for (size_t b = 0; b < message->blocks; b++)
         for (size_t i = 0; i < message->block; i++)
-            if (message->base[b * message->stride + i] != expected_byte(seed, b * message->block + i))
+            if (message->base[b * message->stride + i] != content_byte(seed, b * message->block + i))
                 return (long)(b * message->block + i);
     return -1;
 }
@@ -292,4 +292,13 @@ void print_library(void)
     for (const char *c = text; *c != '\0' && *c != '\n' && *c != ','; c++)
         putchar(*c < ' ' || *c == '"' || *c == '\\' ? ' ' : *c);
     printf("\"");
+}
+
+long usual_iterations(long most, long volume, long bytes)
+{
+    enum { FEW = 10, SHORT_BYTES = 32768 };
+    if (bytes <= SHORT_BYTES)
+        return most;
+    long fit = volume / bytes;
+    return fit < FEW ? FEW : fit < most ? fit : most;
 }

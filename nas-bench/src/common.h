@@ -63,6 +63,8 @@ void free_message(struct message *message);
 void write_message(struct message *message, unsigned char value);
 /* Reads each byte of the message. */
 void read_message(const struct message *message);
+/* The byte at a position of what has that seed. */
+unsigned char content_byte(uint64_t seed, uint64_t position);
 /* Writes bytes that depend on their position and on `seed`. */
 void fill_message(struct message *message, uint64_t seed);
 /* Position of the first byte that is not as fill_message wrote it, -1 if there is none. */
@@ -77,6 +79,10 @@ struct summary summarise(const double *samples, long count);
 
 /* Memory that begins on a page, or the end of all processes. */
 void *allocate(size_t bytes);
+
+/* As often as users' benchmarks do it: `most` times up to 32 KiB, then as often as messages of `volume` bytes
+   allow, but at least 10 times. */
+long usual_iterations(long most, long volume, long bytes);
 
 /* Prints the fields that every result line has: `"median_seconds": ...` and so on, without braces. */
 void print_summary(const struct summary *summary);

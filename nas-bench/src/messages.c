@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG = 3, MAX_WINDOW = 256, FEW = 10, SHORT_BYTES = 32768 };
+enum { TAG = 3, MAX_WINDOW = 256, FEW = 10 };
 enum buffers { ONE, MANY, ROTATING };
 
 static const char *const buffers_names[] = {"one", "many", "rotating", NULL};
@@ -261,10 +261,7 @@ static long iterations_of(const struct settings *s, const struct pattern *patter
     long most = s->iterations, window = pattern->windowed ? s->window : 1;
     if (pattern->windowed)
         most = most / 10 > FEW ? most / 10 : FEW;
-    if (bytes <= SHORT_BYTES)
-        return most;
-    long fit = s->volume / bytes / (window > 4 ? window / 4 : 1);
-    return fit < FEW ? FEW : fit < most ? fit : most;
+    return usual_iterations(most, s->volume / (window > 4 ? window / 4 : 1), bytes);
 }
 
 static void release_persistent(struct run *run)

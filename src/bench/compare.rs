@@ -38,7 +38,8 @@ pub fn speed(base: &[f64], times: &[f64]) -> Option<Interval> {
     speed_at(base, times, 0.95)
 }
 
-fn speed_at(base: &[f64], times: &[f64], confidence: f64) -> Option<Interval> {
+/// The same with another confidence.
+pub fn speed_at(base: &[f64], times: &[f64], confidence: f64) -> Option<Interval> {
     let ratios: Vec<f64> = base
         .iter()
         .zip(times)

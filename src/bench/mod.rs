@@ -3,7 +3,7 @@
 //! A benchmark is one file with a `static` of type [`Benchmark`] and one line in [`BENCHMARKS`]; its targets stand in
 //! [`targets`]. It runs programs through [`mpi::Job`], reports its steps to [`Progress`], and gives back tables and figures.
 //! [`copy`] needs neither programs nor MPI and has options of its own; what it gives back is the same.
-//! [`space`] and [`convergence`] have options and files of their own.
+//! [`space`] and [`convergence`] have options and files of their own; [`patterns`] and [`workloads`] share [`runs`].
 
 mod analysis;
 pub mod callgrind;
@@ -19,15 +19,19 @@ pub mod mpi;
 pub mod nas;
 mod overhead;
 mod page;
+pub mod patterns;
 mod pingpong;
 pub mod programs;
 mod progress;
+pub mod runs;
+pub mod seeds;
 mod selection;
 pub mod space;
 pub mod table;
 pub mod targets;
 pub mod transfer;
 mod walk;
+pub mod workloads;
 
 pub use progress::Progress;
 
@@ -75,7 +79,7 @@ pub struct Setting {
     pub shim: PathBuf,
     /// The MPI libraries, at least one.
     pub libraries: Vec<Library>,
-    /// Bounded to some 40 s on two cores.
+    /// Bounded to some 40 s on two cores, of patterns and workloads to some minutes.
     pub quick: bool,
     /// Where compiled programs are kept.
     pub cache: PathBuf,
@@ -151,6 +155,7 @@ impl Figure {
             Unit::Instructions => format!("{value:.0}"),
             Unit::Percent => format!("{value:+.2}"),
             Unit::Share => format!("{value:.1}"),
+            Unit::Times if value >= 1000.0 => "more than 1000".to_owned(),
             Unit::Times | Unit::Microseconds => format!("{value:.3}"),
             Unit::Seconds | Unit::Exponent => format!("{value:.2}"),
         }

@@ -246,11 +246,14 @@ impl Job {
         self
     }
 
-    /// Preloads copytune, its state in `dir`.
+    /// Preloads copytune with its default settings, its state in `dir`.
+    pub fn preload(self, shim: &Path, dir: &Path) -> Job {
+        self.env("LD_PRELOAD", shim).env("COPYTUNE_DIR", dir)
+    }
+
+    /// The same without a bound on what learning costs, so that it ends soon.
     pub fn shim(self, shim: &Path, dir: &Path) -> Job {
-        self.env("LD_PRELOAD", shim)
-            .env("COPYTUNE_DIR", dir)
-            .env("COPYTUNE_BUDGET", "off")
+        self.preload(shim, dir).env("COPYTUNE_BUDGET", "off")
     }
 
     /// Has long messages copied that way.

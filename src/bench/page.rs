@@ -2,7 +2,7 @@
 
 use super::machine::CopyPath;
 use super::table::Table;
-use super::targets::Verdict;
+use super::targets::{Unit, Verdict};
 use super::{Figure, Results};
 use crate::plot::{Axis, Panel, Range, Ranges, Scale};
 use crate::report::page::{Section, document, figure};
@@ -13,6 +13,8 @@ use maud::{Markup, html};
 
 /// Fewer figures of one target say as much without a drawing.
 const DRAWN: usize = 2;
+/// Speeds beyond are drawn there: the end of an interval from a few rounds can be anywhere, and would leave no room for the others.
+const MOST_TIMES: f64 = 5.0;
 
 /// The page as text.
 pub fn to_html(results: &Results) -> String {
@@ -127,10 +129,14 @@ fn verdicts(figures: &[&Figure]) -> Option<Panel> {
     let rows: Vec<Range> = (figures.iter())
         .filter_map(|figure| {
             let Interval { low, high, .. } = figure.interval?;
+            let drawn = |value: f64| match target.bound.unit() {
+                Unit::Times => value.min(MOST_TIMES.max(2.0 * figure.value)),
+                _ => value,
+            };
             Some(Range {
                 label: figure.of.clone(),
                 tone: figure.verdict() as usize,
-                values: [low, figure.value, high],
+                values: [low, figure.value, high].map(drawn),
                 note: format!("{}{}", figure.number(figure.value), target.bound.unit()),
             })
         })
@@ -294,6 +300,26 @@ mod tests {
         assert_eq!(count("script"), 0);
         assert!(text.contains("1 of 2") && text.contains("A quick run"));
         assert!(!text.contains("href=\"http") && !text.contains("src="));
+    }
+
+    #[test]
+    fn an_interval_without_end_leaves_room_for_the_others() {
+        let mut results = results();
+        for figure in &mut results.findings.figures {
+            figure.target = &targets::PATTERNS_THIRD;
+            figure.interval = figure.interval.map(|interval| Interval {
+                high: 1e99,
+                ..interval
+            });
+        }
+        let text = to_html(&results);
+        assert!(text.contains("1.000 to more than 1000"), "{text}");
+        let drawing = text.split("<svg").nth(1).expect("a drawing");
+        let drawing = drawing.split("</svg>").next().expect("its end");
+        assert!(
+            drawing.contains(">5<") && !drawing.contains("00000"),
+            "{drawing}"
+        );
     }
 
     #[test]

@@ -61,6 +61,36 @@ pub static BANDWIDTH: Program = Program {
     ],
 };
 
+/// The patterns of users' benchmarks; prints a line of JSON for each size.
+pub static MESSAGES: Program = Program {
+    name: "messages",
+    files: &[
+        ("messages.c", include_str!("../../nas-bench/src/messages.c")),
+        ("common.c", include_str!("../../nas-bench/src/common.c")),
+        ("common.h", include_str!("../../nas-bench/src/common.h")),
+    ],
+};
+
+/// Borders of fields, contiguous or scattered; prints a line of JSON for each size.
+pub static HALO: Program = Program {
+    name: "halo",
+    files: &[
+        ("halo.c", include_str!("../../nas-bench/src/halo.c")),
+        ("common.c", include_str!("../../nas-bench/src/common.c")),
+        ("common.h", include_str!("../../nas-bench/src/common.h")),
+    ],
+};
+
+/// Threads that send and receive at the same time; prints a line of JSON for each size.
+pub static THREADS: Program = Program {
+    name: "threads",
+    files: &[
+        ("threads.c", include_str!("../../nas-bench/src/threads.c")),
+        ("common.c", include_str!("../../nas-bench/src/common.c")),
+        ("common.h", include_str!("../../nas-bench/src/common.h")),
+    ],
+};
+
 /// Processes of a Cartesian grid that exchange borders; prints a line of JSON.
 pub static GRID: Program = Program {
     name: "grid",
@@ -121,6 +151,34 @@ static NAS: Files = nas_files!(
     "src/mg_source.f90",
     "src/random_sequence.f90",
     "src/session.f90",
+);
+
+/// The workloads, built by the same Makefile.
+static WORKLOADS: Files = nas_files!(
+    "Makefile",
+    "compiler.sh",
+    "src/circuit.c",
+    "src/common.c",
+    "src/common.h",
+    "src/eigen.c",
+    "src/em3d.c",
+    "src/ft.c",
+    "src/is.c",
+    "src/keys.c",
+    "src/keys.h",
+    "src/lu.c",
+    "src/lu_flow.c",
+    "src/lu_flow.h",
+    "src/mail.c",
+    "src/mail.h",
+    "src/nas_random.h",
+    "src/pipe.c",
+    "src/puzzle.c",
+    "src/sor.c",
+    "src/sort.c",
+    "src/superstep.c",
+    "src/workload.c",
+    "src/workload.h",
 );
 
 const OPTIONS: [&str; 5] = ["-std=gnu11", "-O2", "-g1", "-pthread", "-lm"];
@@ -196,6 +254,22 @@ pub fn build_nas(
         command
     })
     .map(|dir| dir.join("bin").join(program))
+}
+
+/// The directory of the workloads' programs, built for `library`.
+///
+/// # Errors
+/// As [`build`]; also where make is missing.
+pub fn build_workloads(cache: &Path, library: &Library) -> Result<PathBuf, String> {
+    cached(cache, library, "workloads", WORKLOADS, |dir| {
+        let mut command = Command::new("make");
+        command
+            .current_dir(dir)
+            .arg("workloads")
+            .arg(format!("MPI={}", library.family.key()));
+        command
+    })
+    .map(|dir| dir.join("bin"))
 }
 
 /// A directory with the files in which the command has succeeded, now or before: its name depends on the files, the

@@ -13,6 +13,9 @@ pub enum Bound {
     /// Its 95 % interval is not above 0, so that no slowing down is shown, and ends at this many percent at most, so that a
     /// greater one can be excluded.
     NotSlower(f64),
+    /// How many times as fast: its 95 % interval is not below the first, so that no less is shown, and begins at the second
+    /// at least, so that less than that can be excluded.
+    AsFast(f64, f64),
 }
 
 /// How a figure stands to its target.
@@ -28,6 +31,9 @@ pub enum Verdict {
 
 /// What may be lost without anybody's noticing, in percent: two runs of one program differ by more.
 const MARGIN: f64 = 2.0;
+
+/// Whole programs: no loss of more than 1 % is shown, and one of 2 % can be excluded.
+const PROGRAMS: Bound = Bound::AsFast(0.99, 0.98);
 
 /// What a figure counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,6 +171,69 @@ pub static NAS: Target = Target {
     reason: "the source's own method lost 0.2 % on both (tables 6.1 and 6.2)",
 };
 
+/// The workloads in the first run, the third and in replay against no preload.
+pub static WORKLOADS: Target = Target {
+    name: "workloads",
+    bound: PROGRAMS,
+    reason: "whatever a program sends, copytune may not cost it more than 1 %; the intervals of all programs hold together, and a loss of 2 % must not hide in them",
+};
+
+/// Runs of the workloads with copytune that had another result than the run without.
+pub static WORKLOADS_SAME: Target = Target {
+    name: "workloads-different",
+    bound: Bound::AtMost(0.0, Unit::Share),
+    reason: "a copy has one right result",
+};
+
+/// Patterns of two-sided messages, 8 KiB to 4 MiB, in the third run.
+pub static PATTERNS_THIRD: Target = Target {
+    name: "patterns-third",
+    bound: Bound::AsFast(1.9, 1.9),
+    reason: "geometric mean: direct copies are about twice as fast as the kernel's, whatever the loop looks like",
+};
+
+/// Windows from 32 KiB on in the third run.
+pub static PATTERNS_WINDOWS: Target = Target {
+    name: "patterns-windows",
+    bound: Bound::AsFast(1.9, 1.9),
+    reason: "geometric mean: where many messages are under way at a time, nothing but the copies counts",
+};
+
+/// The same patterns in the first run.
+pub static PATTERNS_FIRST: Target = Target {
+    name: "patterns-first",
+    bound: Bound::AsFast(1.4, 1.4),
+    reason: "geometric mean: a program that runs once should gain, too",
+};
+
+/// Each cell of these in the first run.
+pub static PATTERNS_FIRST_CELL: Target = Target {
+    name: "patterns-first-nowhere-slower",
+    bound: Bound::AsFast(0.95, 0.93),
+    reason: "learning may cost a little where much is to be gained; the intervals of all cells hold together",
+};
+
+/// Every other cell.
+pub static PATTERNS_CELL: Target = Target {
+    name: "patterns-nowhere-slower",
+    bound: Bound::AsFast(0.98, 0.96),
+    reason: "whatever loses is taken back; the intervals of all cells hold together",
+};
+
+/// The third run against direct copies when all is known.
+pub static PATTERNS_BOUND: Target = Target {
+    name: "patterns-bound",
+    bound: Bound::AsFast(0.95, 0.93),
+    reason: "what tuning leaves on the table must be small: each pattern, geometric mean over 8 KiB to 4 MiB",
+};
+
+/// Random programs.
+pub static PATTERNS_RANDOM: Target = Target {
+    name: "patterns-random",
+    bound: PROGRAMS,
+    reason: "nothing may be tuned to a list; the intervals of all programs hold together",
+};
+
 /// The best routine of each cell against libc's memcpy.
 pub static COPY_SLOWER: Target = Target {
     name: "copy-nowhere-slower",
@@ -236,7 +305,9 @@ impl Bound {
             (Bound::AtLeast(limit, _), _) => figure.value >= limit,
             (Bound::NotSlower(_), Some(interval)) if interval.low > 0.0 => false,
             (Bound::NotSlower(margin), Some(interval)) if interval.high <= margin => true,
-            (Bound::NotSlower(_), _) => return Verdict::NotShown,
+            (Bound::AsFast(least, _), Some(interval)) if interval.high < least => false,
+            (Bound::AsFast(_, excluded), Some(interval)) if interval.low >= excluded => true,
+            (Bound::NotSlower(_) | Bound::AsFast(..), _) => return Verdict::NotShown,
         };
         match is_met {
             true => Verdict::Met,
@@ -249,6 +320,7 @@ impl Bound {
         match self {
             Bound::AtMost(limit, _) | Bound::AtLeast(limit, _) => limit,
             Bound::NotSlower(margin) => margin,
+            Bound::AsFast(least, _) => least,
         }
     }
 
@@ -257,6 +329,7 @@ impl Bound {
         match self {
             Bound::AtMost(_, unit) | Bound::AtLeast(_, unit) => unit,
             Bound::NotSlower(_) => Unit::Percent,
+            Bound::AsFast(..) => Unit::Times,
         }
     }
 }
@@ -269,6 +342,13 @@ impl fmt::Display for Bound {
             Bound::NotSlower(margin) => write!(
                 out,
                 "not slower: 95 % interval not above 0, its end at most {margin} %"
+            ),
+            Bound::AsFast(least, excluded) if least == excluded => {
+                write!(out, "95 % interval from {least} times on")
+            }
+            Bound::AsFast(least, excluded) => write!(
+                out,
+                "95 % interval not below {least} times, and from {excluded} on"
             ),
         }
     }
@@ -346,5 +426,26 @@ mod tests {
         assert_eq!(verdict(-1.0, Some((-4.0, 2.1))), Verdict::NotShown);
         assert_eq!(verdict(0.0, Some((f64::NAN, f64::NAN))), Verdict::NotShown);
         assert_eq!(verdict(-1.0, None), Verdict::NotShown);
+    }
+
+    #[test]
+    fn a_speed_is_shown_to_be_reached_or_missed_or_neither() {
+        let verdict = |interval: (f64, f64)| {
+            let middle = (interval.0 + interval.1) / 2.0;
+            Bound::AsFast(0.98, 0.96).verdict(&figure(middle, Some(interval)))
+        };
+        assert_eq!(verdict((0.96, 0.99)), Verdict::Met);
+        assert_eq!(verdict((1.5, 1.6)), Verdict::Met);
+        assert_eq!(verdict((0.90, 0.979)), Verdict::Short);
+        assert_eq!(verdict((0.97, 0.975)), Verdict::Short);
+        assert_eq!(verdict((0.95, 1.20)), Verdict::NotShown);
+        assert_eq!(verdict((f64::NAN, f64::NAN)), Verdict::NotShown);
+        let bound = Bound::AsFast(1.9, 1.9);
+        assert_eq!(bound.verdict(&figure(2.0, None)), Verdict::NotShown);
+        assert_eq!(
+            bound.verdict(&figure(2.0, Some((1.8, 2.2)))),
+            Verdict::NotShown
+        );
+        assert_eq!(bound.verdict(&figure(2.0, Some((1.9, 2.1)))), Verdict::Met);
     }
 }

@@ -5,7 +5,6 @@
 //! race, and then shrunk ([`shrink`]).
 
 mod mode;
-mod program;
 mod run;
 pub mod shrink;
 mod stacks;
@@ -14,8 +13,8 @@ pub use mode::{MODES, Mode};
 
 use crate::bench::kept::Kept;
 use crate::bench::mpi::{Family, Library};
+use crate::bench::seeds::{self, Described};
 use crate::bench::{Progress, programs};
-use program::Described;
 use run::{Fault, Runner};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -201,7 +200,7 @@ const MAX_FAILURES: usize = 4;
 
 /// All modes of a batch. The programs before and after one that failed are run again without it, so that each has its verdict.
 fn check_batch(runner: &Runner, batch: &Batch) -> Result<Vec<Failure>, String> {
-    let described = program::describe(&runner.program, batch.from, batch.count)?;
+    let described = seeds::describe(&runner.program, batch.from, batch.count)?;
     let mut failures: Vec<Failure> = Vec::new();
     let mut left: Vec<&[Described]> = vec![&described];
     while let Some(programs) = left.pop() {

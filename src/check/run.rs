@@ -1,10 +1,11 @@
 //! Runs of the program, and what is wrong with them.
 
 use super::mode::Mode;
-use super::program::{Described, Part};
 use super::scratch;
 use super::stacks::Descendants;
 use crate::bench::mpi::{Ended, Job, Library};
+use crate::bench::runs::INTERNAL_ERROR;
+use crate::bench::seeds::{Described, Part};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,9 +35,6 @@ pub struct Runner {
     pub modes: Vec<Mode>,
     pub limit: Duration,
 }
-
-/// What copytune writes when something is wrong inside (src/preload/src/life.rs).
-const INTERNAL: &str = "off in this process after an internal error";
 
 impl Runner {
     /// All these programs in one job, compared with what they printed before; the state of copytune is in `state`.
@@ -180,7 +178,7 @@ fn judge(
     };
     let stderr = &ended.output.stderr;
     let said = |sign: &str| stderr.lines().find(|line| line.contains(sign));
-    if let Some(line) = said(INTERNAL).or(said("panicked")) {
+    if let Some(line) = said(INTERNAL_ERROR).or(said("panicked")) {
         return fault(unfinished, line.to_owned());
     }
     match ended.status {
@@ -274,7 +272,7 @@ mod tests {
         let off = ended(
             Some(0),
             "seed 4: ok, checksum 1\nseed 5: ok, checksum 2\n",
-            &format!("copytune: {INTERNAL}\n"),
+            &format!("copytune: {INTERNAL_ERROR}\n"),
         );
         assert_eq!(fault_of(&off, None).0, 5);
         let late_status = ended(

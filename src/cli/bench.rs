@@ -12,8 +12,10 @@ mod convergence;
 mod copy;
 mod nas;
 mod outputs;
+mod patterns;
 mod space;
 mod transfer;
+mod workloads;
 
 use outputs::Outputs;
 
@@ -27,7 +29,7 @@ use outputs::Outputs;
     subcommand_negates_reqs = true,
     disable_help_subcommand = true,
     subcommand_help_heading = "Benchmarks with options of their own",
-    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench bandwidth|convergence|copy|exchange|nas|pingping|pingpong|space [OPTIONS]"
+    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench bandwidth|convergence|copy|exchange|nas|patterns|pingping|pingpong|space|workloads [OPTIONS]"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -51,11 +53,13 @@ enum Apart {
     /// Messages in both directions at once, by size
     Exchange(Box<transfer::Args>),
     Nas(Box<nas::Args>),
+    Patterns(Box<patterns::Args>),
     /// Messages in one direction, one at a time, by size
     Pingping(Box<transfer::Args>),
     /// Messages there and back, by size
     Pingpong(Box<transfer::Args>),
     Space(Box<space::Args>),
+    Workloads(Box<workloads::Args>),
 }
 
 impl Apart {
@@ -66,9 +70,11 @@ impl Apart {
             Apart::Copy(args) => args.run(),
             Apart::Exchange(args) => args.run(&bench::transfer::EXCHANGE),
             Apart::Nas(args) => args.run(),
+            Apart::Patterns(args) => args.run(),
             Apart::Pingping(args) => args.run(&bench::transfer::PINGPING),
             Apart::Pingpong(args) => args.run(&bench::transfer::PINGPONG),
             Apart::Space(args) => args.run(),
+            Apart::Workloads(args) => args.run(),
         }
     }
 }
@@ -76,7 +82,7 @@ impl Apart {
 /// What every benchmark of MPI programs is run with.
 #[derive(clap::Args)]
 struct Setup {
-    /// At most about 40 s on two cores, with wider intervals
+    /// At most about 40 s on two cores (patterns and workloads: a few minutes), with wider intervals
     #[arg(long)]
     quick: bool,
     /// Only the MPI library of that name: openmpi or mpich [default: those that are installed]
@@ -148,7 +154,7 @@ fn benchmark(name: &str) -> Result<&'static Benchmark, String> {
     found.copied().ok_or_else(|| {
         let names: Vec<&str> = BENCHMARKS.iter().map(|b| b.name).collect();
         format!(
-            "there is {}, bandwidth, convergence, copy, exchange, nas, pingping, pingpong, space",
+            "there is {}, bandwidth, convergence, copy, exchange, nas, patterns, pingping, pingpong, space, workloads",
             names.join(", ")
         )
     })

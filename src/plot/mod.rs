@@ -1,5 +1,5 @@
 //! Plots as SVG, for the pages that reports and benchmarks write: charts of lines and dots with intervals
-//! ([`Chart`]), stacked bars ([`Bars`]), rows of estimates with their intervals ([`Ranges`]), and maps ([`Map`]).
+//! ([`Chart`]), stacked bars ([`Bars`]), rows of estimates with their intervals ([`Ranges`]), maps ([`Map`]), and heat maps of comparisons ([`Tiles`]).
 //!
 //! Each has `to_svg`, an `<svg>` element to be put into a page that also has [`STYLE`] once in a `<style>`, and
 //! [`standalone`] makes a file of its own of it, [`sheet`] one of several. Nothing refers to anything outside: no script, font or image. Colours follow
@@ -37,6 +37,7 @@ mod ranges;
 mod scale;
 mod sheet;
 mod style;
+mod tiles;
 
 pub use bars::{Bar, Bars};
 pub use chart::{Chart, Mark, Point, Reference, Series};
@@ -45,6 +46,7 @@ pub use ranges::{Range, Ranges};
 pub use scale::{Axis, Scale};
 pub use sheet::{Panel, sheet};
 pub use style::{STYLE, TONES, swatch};
+pub use tiles::{Tile, Tiles};
 
 use maud::{Markup, PreEscaped, html};
 

@@ -47,7 +47,7 @@ pub const STYLE: &str = concat!(
     plain!("7", "#882255"),
     "\
 .plot{--ink:#222;--faint:#bbb;--paper:#fff;font:12px system-ui,sans-serif}\
-.plot .paper{fill:var(--paper)}.plot text{fill:var(--ink)}.plot .end{text-anchor:end}.plot .mid{text-anchor:middle}\
+.plot .paper{fill:var(--paper)}.plot text{fill:var(--ink)}.plot .end{text-anchor:end}.plot .mid{text-anchor:middle}.plot .on{fill:#000}\
 .plot .grid{stroke:var(--faint);stroke-width:.6;fill:none}.plot .axis{stroke:var(--ink);stroke-width:1;fill:none}\
 .plot .border{stroke:var(--ink);stroke-width:.7;stroke-dasharray:1 4;fill:none}\
 .plot .zero{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:5 4;fill:none}\

@@ -9,6 +9,8 @@ mod drawing;
 mod kernel;
 mod user;
 
+pub use user::short;
+
 use super::messages::Messages;
 use super::mpi::{Copies, Library};
 use super::pingpong::{note_on_cores, sizes};

@@ -1,6 +1,6 @@
 //! What a seed's program consists of, as the program itself says it.
 
-use crate::bench::mpi::Job;
+use super::mpi::Job;
 use std::path::Path;
 
 /// An action of a step.

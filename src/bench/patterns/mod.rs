@@ -1,0 +1,226 @@
+//! The patterns in which programs send messages, by size, and random programs: without copytune, in the first run with it, the third,
+//! and in replay. [`list`] has the patterns, [`random`] the random programs, [`report`] what is said of the times.
+//!
+//! A run goes through all sizes, as users' benchmarks do, with as many iterations as they have. Beside these, runs in which direct copies are
+//! forced wherever possible, in replay: what can be had where all is known beforehand.
+
+mod list;
+mod random;
+mod report;
+
+pub use list::{PATTERNS, Pattern, Sort};
+
+use super::mpi::Job;
+use super::pingpong::note_on_cores;
+use super::runs::{self, Case, Found, Kind};
+use super::{Findings, Progress, Results, Setting, programs};
+use list::{QUICK_SIZES, SIZES};
+use serde::Deserialize;
+
+/// The benchmark's name.
+pub const NAME: &str = "patterns";
+
+/// The ways in which patterns are run.
+const KINDS: &[Kind] = &[
+    Kind::Without,
+    Kind::First,
+    Kind::Third,
+    Kind::Replay,
+    Kind::Known,
+];
+
+/// What the command line asks for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Which patterns; empty: the usual ones.
+    pub patterns: Vec<&'static Pattern>,
+    /// Bytes of a message; empty: the usual ones.
+    pub sizes: Vec<u64>,
+    /// Numbers of ranks; empty: two.
+    pub ranks: Vec<usize>,
+    /// Rounds that compare; none: the usual number.
+    pub rounds: Option<usize>,
+    /// Random programs; none: the usual number.
+    pub programs: Option<usize>,
+    /// The first seed of these.
+    pub seed: u64,
+}
+
+/// What is run.
+struct Plan {
+    patterns: Vec<&'static Pattern>,
+    sizes: Vec<u64>,
+    ranks: Vec<usize>,
+    rounds: usize,
+    programs: usize,
+}
+
+impl Plan {
+    fn new(request: &Request, quick: bool) -> Plan {
+        let (sizes, rounds, programs) = match quick {
+            true => (QUICK_SIZES, 3, 3),
+            false => (SIZES, 12, 200),
+        };
+        let usual = |pattern: &&Pattern| {
+            request.patterns.is_empty() && (pattern.quick || !quick)
+                || request.patterns.iter().any(|one| one.name == pattern.name)
+        };
+        let or = |asked: &[u64], usual: &[u64]| match asked {
+            [] => usual.to_vec(),
+            asked => asked.to_vec(),
+        };
+        let mut sizes = or(&request.sizes, sizes);
+        sizes.sort_unstable();
+        sizes.dedup();
+        let mut ranks = request.ranks.clone();
+        ranks.dedup();
+        if ranks.is_empty() {
+            ranks.push(2);
+        }
+        Plan {
+            patterns: PATTERNS.iter().filter(usual).collect(),
+            sizes,
+            ranks,
+            rounds: request.rounds.unwrap_or(rounds),
+            programs: request.programs.unwrap_or(programs),
+        }
+    }
+
+    /// In runs, for each library.
+    fn length(&self) -> f64 {
+        let patterns = (self.patterns.len() * self.ranks.len()) as f64;
+        patterns * runs::runs(KINDS, self.rounds)
+            + self.programs as f64 * runs::runs(runs::USUAL, self.rounds)
+    }
+}
+
+/// Measures.
+///
+/// # Errors
+/// A program cannot be built or run: one sentence.
+pub fn measure(request: &Request, setting: &Setting) -> Result<Results, String> {
+    setting.measure(NAME, true, |setting| run(request, setting))
+}
+
+fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
+    let plan = Plan::new(request, setting.quick);
+    let mut progress = Progress::new(plan.length() * setting.libraries.len() as f64);
+    let (mut patterns, mut random) = (Vec::new(), Vec::new());
+    for library in &setting.libraries {
+        progress.step(&format!("{}: compiling", library.family.title()));
+        for &ranks in &plan.ranks {
+            for pattern in &plan.patterns {
+                let program = programs::build(&setting.cache, library, pattern.program)?;
+                let job = match pattern.threads {
+                    true => Job::crowd(library, ranks, &program),
+                    false => Job::ranks(library, ranks, &program),
+                };
+                let case = Case {
+                    setting,
+                    library: library.family,
+                    program: pattern.name.to_owned(),
+                    ranks,
+                    sizes: plan.sizes.clone(),
+                    job: job
+                        .args(pattern.arguments)
+                        .args(["--bytes", &list_of(&plan.sizes)]),
+                    read: &|text| read(text, &plan.sizes),
+                };
+                let series = case.measure(KINDS, plan.rounds, &mut progress)?;
+                patterns.push((*pattern, series));
+            }
+        }
+        let seeds = random::seeds(setting, library, request.seed, plan.programs)?;
+        for seed in seeds {
+            random.push(random::measure(
+                setting,
+                library,
+                &seed,
+                plan.rounds,
+                &mut progress,
+            )?);
+        }
+    }
+    progress.finish();
+    let mut findings = report::findings(&patterns, &random)?;
+    let most = plan.ranks.iter().copied().max().unwrap_or(2);
+    findings.notes.extend(note_on_cores(most));
+    let all = || patterns.iter().map(|(_, one)| one).chain(&random);
+    findings.csv = Some(runs::to_csv(all()));
+    findings.data = runs::to_json(all());
+    Ok(findings)
+}
+
+fn list_of(sizes: &[u64]) -> String {
+    let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
+    sizes.join(",")
+}
+
+/// What a program prints of a size.
+#[derive(Deserialize)]
+struct Line {
+    bytes: u64,
+    seconds: f64,
+}
+
+/// The times of these sizes. What else stands in the output does not matter: UCX prints what it has to say there, too.
+fn read(text: &str, sizes: &[u64]) -> Result<Found, String> {
+    let lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    let lines: Vec<Line> = lines.collect();
+    if !lines.iter().map(|line| &line.bytes).eq(sizes) {
+        return Err("the program measured other sizes than it was asked for".to_owned());
+    }
+    Ok(Found {
+        seconds: lines.iter().map(|line| line.seconds).collect(),
+        result: String::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        Request {
+            patterns: Vec::new(),
+            sizes: Vec::new(),
+            ranks: Vec::new(),
+            rounds: None,
+            programs: None,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_run_and_a_quick_run_is_short() {
+        let whole = Plan::new(&request(), false);
+        assert_eq!(whole.patterns.len(), PATTERNS.len());
+        assert_eq!((&whole.sizes[..], &whole.ranks[..]), (SIZES, &[2][..]));
+        let quick = Plan::new(&request(), true);
+        assert!(quick.length() * 20.0 < whole.length());
+        let asked = Request {
+            patterns: vec![&PATTERNS[3]],
+            sizes: vec![4096, 1, 4096],
+            rounds: Some(3),
+            programs: Some(0),
+            ..request()
+        };
+        let plan = Plan::new(&asked, true);
+        assert_eq!(plan.patterns[0].name, PATTERNS[3].name);
+        assert_eq!((plan.sizes, plan.patterns.len()), (vec![1, 4096], 1));
+        // Three rounds of five, and two that tune.
+        assert_eq!(Plan::new(&asked, true).length(), 17.0);
+    }
+
+    #[test]
+    fn times_are_taken_by_size_and_none_may_be_missing() {
+        let text = "[warning] of somebody\n{\"bytes\": 1, \"seconds\": 2e-6}\n{\"bytes\": 64, \"seconds\": 3e-6}\n";
+        let found = read(text, &[1, 64]).expect("both are there");
+        assert_eq!(found.seconds, [2e-6, 3e-6]);
+        assert!(read(text, &[1, 64, 128]).is_err());
+        assert!(read(text, &[64, 1]).is_err());
+        assert!(read("", &[1]).is_err());
+    }
+}

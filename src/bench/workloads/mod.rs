@@ -1,0 +1,165 @@
+//! The workloads of nas-bench, whose communication is irregular, in small messages or in steps: without copytune, in the first run
+//! with it, the third, and in replay.
+
+mod report;
+
+use super::mpi::Job;
+use super::pingpong::note_on_cores;
+use super::runs::{self, Case, Found, USUAL};
+use super::{Findings, Progress, Results, Setting, programs};
+
+/// The benchmark's name.
+pub const NAME: &str = "workloads";
+
+/// A program with its arguments.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Its name here.
+    pub name: &'static str,
+    program: &'static str,
+    arguments: &'static [&'static str],
+}
+
+const fn workload(
+    name: &'static str,
+    program: &'static str,
+    arguments: &'static [&'static str],
+) -> Workload {
+    Workload {
+        name,
+        program,
+        arguments,
+    }
+}
+
+/// All of them.
+pub static WORKLOADS: [Workload; 13] = [
+    workload("sor", "sor", &[]),
+    workload("sort-radix", "sort", &["--algorithm", "radix"]),
+    workload("sort-sample", "sort", &["--algorithm", "sample"]),
+    workload("column-sort", "superstep", &["--algorithm", "column"]),
+    workload(
+        "radix-badly-placed",
+        "superstep",
+        &["--algorithm", "radix", "--place", "badly"],
+    ),
+    workload("is", "is", &[]),
+    workload("ft", "ft", &[]),
+    workload("lu", "lu", &[]),
+    workload("em3d", "em3d", &[]),
+    workload("puzzle", "puzzle", &[]),
+    workload("eigen", "eigen", &[]),
+    workload("circuit", "circuit", &[]),
+    workload("pipe", "pipe", &[]),
+];
+
+/// What the command line asks for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Which workloads; empty: all.
+    pub workloads: Vec<&'static Workload>,
+    /// Class; none: the usual one.
+    pub class: Option<char>,
+    /// Numbers of ranks; empty: the usual ones.
+    pub ranks: Vec<usize>,
+    /// Rounds that compare; none: the usual number.
+    pub rounds: Option<usize>,
+}
+
+/// Measures.
+///
+/// # Errors
+/// A program cannot be built or run, or its result is wrong: one sentence.
+pub fn measure(request: &Request, setting: &Setting) -> Result<Results, String> {
+    setting.measure(NAME, true, |setting| run(request, setting))
+}
+
+fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
+    let (class, ranks, rounds) = match setting.quick {
+        true => ('S', &[2][..], 3),
+        false => ('W', &[2, 4][..], 12),
+    };
+    let class = request.class.unwrap_or(class);
+    let rounds = request.rounds.unwrap_or(rounds);
+    let mut ranks = match &request.ranks[..] {
+        [] => ranks.to_vec(),
+        ranks => ranks.to_vec(),
+    };
+    ranks.sort_unstable();
+    ranks.dedup();
+    let chosen: Vec<&Workload> = WORKLOADS
+        .iter()
+        .filter(|one| request.workloads.is_empty() || request.workloads.contains(one))
+        .collect();
+    let all = setting.libraries.len() * chosen.len() * ranks.len();
+    let mut progress = Progress::new(all as f64 * runs::runs(USUAL, rounds));
+    let mut series = Vec::new();
+    for library in &setting.libraries {
+        progress.step(&format!(
+            "{}: building the workloads",
+            library.family.title()
+        ));
+        let programs = programs::build_workloads(&setting.cache, library)?;
+        for &ranks in &ranks {
+            for workload in &chosen {
+                let case = Case {
+                    setting,
+                    library: library.family,
+                    program: workload.name.to_owned(),
+                    ranks,
+                    sizes: Vec::new(),
+                    job: Job::ranks(library, ranks, programs.join(workload.program))
+                        .args(["--class", &class.to_string()])
+                        .args(workload.arguments),
+                    read: &read,
+                };
+                series.push(case.measure(USUAL, rounds, &mut progress)?);
+            }
+        }
+    }
+    progress.finish();
+    let mut findings = report::findings(&series, class)?;
+    let most = ranks.iter().copied().max().unwrap_or(1);
+    findings.notes.extend(note_on_cores(most));
+    findings.csv = Some(runs::to_csv(series.iter()));
+    findings.data = runs::to_json(series.iter());
+    Ok(findings)
+}
+
+/// The time that a run reports, and its result.
+fn read(output: &str) -> Result<Found, String> {
+    let field = |name: &str| {
+        let mut lines = output.lines();
+        let value = lines.find_map(|line| line.trim().strip_prefix(name));
+        value.map(str::trim)
+    };
+    if field("Verification:") != Some("successful") {
+        return Err(
+            "it computed a wrong result; do not trust this machine or this library".to_owned(),
+        );
+    }
+    let seconds = field("Time in seconds:").and_then(|seconds| seconds.parse().ok());
+    seconds
+        .zip(field("Result:"))
+        .map(|(seconds, result)| Found {
+            seconds: vec![seconds],
+            result: result.to_owned(),
+        })
+        .ok_or_else(|| "it reported no time or no result".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_counts_only_with_a_right_result() {
+        let good = "SOR\n  Time in seconds: 1.25\n  Result:          7 iterations, checksum 1\n  Verification: successful\n";
+        let found = read(good).expect("a right one");
+        assert_eq!(found.seconds, [1.25]);
+        assert_eq!(found.result, "7 iterations, checksum 1");
+        assert!(read(&good.replace("successful", "failed")).is_err());
+        assert!(read(&good.replace("Result", "Something")).is_err());
+        assert!(read("").is_err());
+    }
+}

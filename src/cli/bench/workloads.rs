@@ -1,0 +1,61 @@
+//! `copytune bench workloads`.
+
+use clap::Parser;
+use copytune_core::bench::workloads::{NAME, Request, WORKLOADS, Workload, measure};
+
+use super::Setup;
+use super::outputs::Outputs;
+use super::transfer::rounds;
+use crate::cli::Outcome;
+
+/// Programs whose communication is irregular, small or in steps, with and without copytune
+///
+/// Each runs without copytune, and with it for the first and the third time and in replay, by turns: how much faster or slower, with 95 % intervals,
+/// and whether the results are the same.
+#[derive(Parser)]
+pub struct Args {
+    #[command(flatten)]
+    setup: Setup,
+    /// Which workloads, by name [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = workload)]
+    workloads: Vec<&'static Workload>,
+    /// Class: S, W, A or B [default: W, quick: S]
+    #[arg(long, value_name = "CLASS", value_parser = class)]
+    class: Option<char>,
+    /// Numbers of ranks, 1 to 256 [default: 2,4, quick: 2]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=256))]
+    ranks: Vec<u16>,
+    /// Rounds that compare [default: 12, quick: 3]
+    #[arg(long, value_name = "N", value_parser = rounds)]
+    rounds: Option<usize>,
+    #[command(flatten)]
+    outputs: Outputs,
+}
+
+impl Args {
+    /// Measures, prints, and writes the files.
+    pub fn run(self) -> Outcome {
+        let request = Request {
+            workloads: self.workloads,
+            class: self.class,
+            ranks: self.ranks.into_iter().map(usize::from).collect(),
+            rounds: self.rounds,
+        };
+        self.outputs.check_writable()?;
+        let (setting, _scratch) = self.setup.prepare(NAME, &request)?;
+        self.outputs.emit(measure(&request, &setting)?)
+    }
+}
+
+fn workload(text: &str) -> Result<&'static Workload, String> {
+    let found = WORKLOADS.iter().find(|one| one.name == text);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = WORKLOADS.iter().map(|one| one.name).collect();
+        format!("one of {}", names.join(", "))
+    })
+}
+
+fn class(text: &str) -> Result<char, String> {
+    let known = text.parse().ok().filter(|class| "SWAB".contains(*class));
+    known.ok_or_else(|| "S, W, A or B".to_owned())
+}
