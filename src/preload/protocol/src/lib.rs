@@ -7,6 +7,7 @@
 //! | handover, window | how peers get that file, and how parts of it are mapped |
 //! | allocator | what of the arena is free |
 //! | requests | what peers ask the owner for, and which of its sends meets that |
+//! | smaps | which memory of a process is ordinary |
 //! | notice, notices | the sender shows a message while it sends it; which message has which notice |
 //! | liveness | whether a thread that shows something still lives |
 //! | offer | what both sides of a shared copy agree by |
@@ -32,6 +33,7 @@ pub mod notices;
 pub mod offer;
 pub mod peer;
 pub mod requests;
+pub mod smaps;
 pub mod window;
 
 use core::sync::atomic::AtomicBool;

@@ -2,46 +2,16 @@
 
 use crate::direct::transparency::discard;
 use copytune_protocol::mappings;
+use copytune_protocol::smaps::{Area, Snapshot};
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
-use std::io::{self, BufRead, BufReader};
+use std::io::BufReader;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-
-/// Flags of /proc/self/smaps (VmFlags in proc_pid_smaps(5)) that ordinary memory has; any other flag says that
-/// something is special about it: locked (lo), a stack (gd), not inherited (dc, wf), huge pages (ht), a device's
-/// (io, pf), watched (um, uw), merged (mg), not dumped (dd).
-const ORDINARY_FLAGS: &[&str] = &["rd", "wr", "mr", "mw", "me", "ac", "sd", "hg", "nh", "nr"];
-
-/// Memory of one kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Area {
-    /// First byte.
-    pub start: usize,
-    /// One past the last byte.
-    pub end: usize,
-    /// Whether some of it lies in huge pages.
-    pub huge: bool,
-}
-
-impl Area {
-    /// The part of it in `[start, end)`.
-    pub fn within(self, start: usize, end: usize) -> Option<Self> {
-        let part = Self {
-            start: self.start.max(start),
-            end: self.end.min(end),
-            ..self
-        };
-        (part.start < part.end).then_some(part)
-    }
-}
 
 /// The ordinary memory that was found so far.
 #[derive(Debug)]
 pub struct Ordinary {
-    known: Vec<Area>,
-    /// All mappings that there were then below `until`, of any kind, in order.
-    seen: Vec<(usize, usize)>,
-    until: usize,
+    known: Snapshot,
     /// Calls so far that have made memory special when it was looked for ([`discard::special`]).
     special: u32,
 }
@@ -50,9 +20,7 @@ impl Ordinary {
     /// None was looked for.
     pub const fn new() -> Self {
         Self {
-            known: Vec::new(),
-            seen: Vec::new(),
-            until: 0,
+            known: Snapshot::new(),
             special: 0,
         }
     }
@@ -68,32 +36,20 @@ impl Ordinary {
             return areas;
         }
         self.look(end);
-        let known = self.known.iter();
-        known.filter_map(|area| area.within(start, end)).collect()
+        self.known.ordinary(start, end).collect()
     }
 
     /// Looks for all that there is below `end`. What was found above stays, unless something may have become special.
     pub fn look(&mut self, end: usize) {
         let special = discard::special();
-        let mut seen = Vec::new();
-        let found = std::fs::File::open("/proc/self/smaps").and_then(|file| {
-            select(BufReader::new(file), end, |start, end| {
-                seen.push((start, end));
-            })
-        });
-        let Ok(mut known) = found else {
-            *self = Self::new();
-            return;
+        let found = std::fs::File::open("/proc/self/smaps")
+            .and_then(|file| Snapshot::read(BufReader::new(file), end));
+        self.known = match found {
+            Ok(found) if special == self.special => found.above(&self.known),
+            Ok(found) => found,
+            Err(_) => Snapshot::new(),
         };
-        let end = seen.last().map_or(end, |&(_, last)| last.max(end));
-        if special == self.special {
-            known.extend(self.known.iter().filter(|area| area.start >= end));
-            seen.extend(self.seen.iter().filter(|&&(start, _)| start >= end));
-            self.until = self.until.max(end);
-        } else {
-            self.until = end;
-        }
-        (self.known, self.seen, self.special) = (known, seen, special);
+        self.special = special;
     }
 
     /// The same from what is known; `None`: that is not enough.
@@ -108,30 +64,22 @@ impl Ordinary {
                 break;
             };
             if mapping.is_private_memory() {
-                let whole = Area {
-                    start: mapping.start,
-                    end: mapping.end,
-                    huge: false,
-                };
-                let mut known = self.known.iter();
-                let same = known.find(|area| area.within(whole.start, whole.end).is_some());
-                let huge = match same {
+                let (first, last) = (mapping.start, mapping.end);
+                let huge = match self.known.ordinary(first, last).next() {
                     Some(same) => same.huge,
-                    None if whole.end - whole.start < HUGE && self.is_new(whole) => false,
+                    None if last - first < HUGE && self.known.is_new(first, last) => false,
                     None => return None,
                 };
-                areas.extend(Area { huge, ..whole }.within(start, end));
+                let whole = Area {
+                    start: first,
+                    end: last,
+                    huge,
+                };
+                areas.extend(whole.within(start, end));
             }
             address = mapping.end;
         }
         Some(areas)
-    }
-
-    /// Whether surely nothing was mapped there.
-    fn is_new(&self, area: Area) -> bool {
-        let next = self.seen.partition_point(|&(_, end)| end <= area.start);
-        let next = self.seen.get(next);
-        area.end <= self.until && next.is_none_or(|&(start, _)| area.end <= start)
     }
 }
 
@@ -142,59 +90,6 @@ fn nothing_is_locked() -> bool {
         .lines()
         .filter_map(|line| line.strip_prefix("VmLck:"));
     lines.next().is_some_and(|rest| rest.trim() == "0 kB")
-}
-
-/// The ordinary memory below `end` that the text of /proc/self/smaps has; shows the first byte and the end of each mapping to
-/// `seen`.
-fn select(
-    text: impl BufRead,
-    end: usize,
-    mut seen: impl FnMut(usize, usize),
-) -> io::Result<Vec<Area>> {
-    let mut areas = Vec::new();
-    let mut present: Option<Area> = None;
-    for line in text.lines() {
-        let line = line?;
-        let mut words = line.split_ascii_whitespace();
-        let Some(first) = words.next() else {
-            continue;
-        };
-        if !first.ends_with(':') {
-            let address = |text| usize::from_str_radix(text, 16).ok();
-            let ends = first.split_once('-');
-            let (low, high) = ends
-                .and_then(|(low, high)| address(low).zip(address(high)))
-                .ok_or(io::ErrorKind::InvalidData)?;
-            if low >= end {
-                break;
-            }
-            seen(low, high);
-            let mut words = words.skip(3);
-            let anonymous = words.next() == Some("0")
-                && words
-                    .next()
-                    .is_none_or(|name| name == "[heap]" || name.starts_with("[anon"));
-            present = anonymous.then_some(Area {
-                start: low,
-                end: high,
-                huge: false,
-            });
-        } else if let Some(area) = &mut present {
-            match first {
-                "AnonHugePages:" => area.huge = words.next() != Some("0"),
-                "VmFlags:" => {
-                    let flags: Vec<&str> = words.collect();
-                    let usable = ["rd", "wr"].iter().all(|flag| flags.contains(flag));
-                    if usable && flags.iter().all(|flag| ORDINARY_FLAGS.contains(flag)) {
-                        areas.push(*area);
-                    }
-                    present = None;
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(areas)
 }
 
 /// Character devices that every process may have open, and that hold no memory of the user's: null, zero, full,
@@ -257,83 +152,4 @@ pub fn no_device_is_open() -> Result<(), &'static str> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SMAPS: &str = "\
-1000-3000 rw-p 00000000 00:00 0                          [heap]
-AnonHugePages:         0 kB
-VmFlags: rd wr mr mw me ac sd
-5000-6000 rw-p 00000000 00:00 0
-AnonHugePages:      2048 kB
-VmFlags: rd wr mr mw me ac lo sd
-8000-9000 r--p 00000000 08:01 77                         /lib/one
-VmFlags: rd mr mw me sd
-a000-f000 rw-p 00000000 00:00 0
-AnonHugePages:      2048 kB
-VmFlags: rd wr mr mw me ac sd hg
-";
-
-    fn ordinary(text: &str, end: usize) -> io::Result<(Vec<Area>, Vec<(usize, usize)>)> {
-        let mut seen = Vec::new();
-        let areas = select(text.as_bytes(), end, |start, end| seen.push((start, end)))?;
-        Ok((areas, seen))
-    }
-
-    #[test]
-    fn locked_memory_and_files_are_not_ordinary() {
-        let (areas, seen) = ordinary(SMAPS, usize::MAX).unwrap();
-        let area = |start, end, huge| Area { start, end, huge };
-        assert_eq!(
-            areas,
-            [area(0x1000, 0x3000, false), area(0xa000, 0xf000, true)]
-        );
-        assert_eq!(
-            seen,
-            [
-                (0x1000, 0x3000),
-                (0x5000, 0x6000),
-                (0x8000, 0x9000),
-                (0xa000, 0xf000)
-            ]
-        );
-        let (areas, seen) = ordinary(SMAPS, 0x8800).unwrap();
-        assert_eq!((areas.len(), seen.len()), (1, 3));
-        assert!(ordinary("what is this\n", usize::MAX).is_err());
-    }
-
-    #[test]
-    fn memory_is_new_only_where_surely_nothing_was() {
-        let mut ordinary_ones = Ordinary::new();
-        let part = |start, end| Area {
-            start,
-            end,
-            huge: false,
-        };
-        assert!(
-            !ordinary_ones.is_new(part(0x1000, 0x2000)),
-            "nothing is known"
-        );
-        let (known, seen) = ordinary(SMAPS, usize::MAX).unwrap();
-        (ordinary_ones.known, ordinary_ones.seen, ordinary_ones.until) = (known, seen, 0x10000);
-        for (start, end, is_new) in [
-            (0x0, 0x1000, true),
-            (0x0, 0x1001, false),
-            (0x3000, 0x5000, true),
-            (0x2fff, 0x5000, false),
-            (0x5800, 0x5900, false),
-            (0x9000, 0xa000, true),
-            (0xf000, 0x10000, true),
-            (0xf000, 0x10001, false),
-        ] {
-            assert_eq!(
-                ordinary_ones.is_new(part(start, end)),
-                is_new,
-                "{start:x} {end:x}"
-            );
-        }
-    }
 }

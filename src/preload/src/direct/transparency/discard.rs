@@ -138,6 +138,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_i
     let done = !concerns || held_back(prepare);
     if !done {
         // The caller must not count on zeroes that are not there. EAGAIN is one of the documented failures.
+        // SAFETY: errno is the calling thread's own.
         unsafe { *libc::__errno_location() = libc::EAGAIN };
         return -1;
     }
@@ -236,6 +237,7 @@ unsafe fn mremap_by(
     let make_private = || fork::make_private(start, end);
     if promoted && !held_back(make_private) && new_bytes > bytes {
         // The range would grow into the arena's next pages. ENOMEM is one of the documented failures.
+        // SAFETY: errno is the calling thread's own.
         unsafe { *libc::__errno_location() = libc::ENOMEM };
         return libc::MAP_FAILED;
     }

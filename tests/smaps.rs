@@ -1,0 +1,70 @@
+//! Which memory is ordinary, by the text of /proc/PID/smaps.
+
+use copytune_protocol::smaps::{Area, Snapshot};
+
+const SMAPS: &str = "\
+1000-3000 rw-p 00000000 00:00 0                          [heap]
+AnonHugePages:         0 kB
+VmFlags: rd wr mr mw me ac sd
+5000-6000 rw-p 00000000 00:00 0
+AnonHugePages:      2048 kB
+VmFlags: rd wr mr mw me ac lo sd
+8000-9000 r--p 00000000 08:01 77                         /lib/one
+VmFlags: rd mr mw me sd
+a000-f000 rw-p 00000000 00:00 0
+AnonHugePages:      2048 kB
+VmFlags: rd wr mr mw me ac sd hg
+";
+
+fn read(text: &str, end: usize) -> Snapshot {
+    Snapshot::read(text.as_bytes(), end).expect("the text is understood")
+}
+
+fn all(snapshot: &Snapshot) -> Vec<Area> {
+    snapshot.ordinary(0, usize::MAX).collect()
+}
+
+fn area(start: usize, end: usize, huge: bool) -> Area {
+    Area { start, end, huge }
+}
+
+#[test]
+fn locked_memory_and_files_are_not_ordinary() {
+    let found = read(SMAPS, usize::MAX);
+    let both = [area(0x1000, 0x3000, false), area(0xa000, 0xf000, true)];
+    assert_eq!(all(&found), both);
+    let parts: Vec<Area> = found.ordinary(0x2000, 0xb000).collect();
+    assert_eq!(
+        parts,
+        [area(0x2000, 0x3000, false), area(0xa000, 0xb000, true)]
+    );
+    assert!(Snapshot::read("what is this\n".as_bytes(), usize::MAX).is_err());
+}
+
+#[test]
+fn memory_is_new_only_where_surely_nothing_was() {
+    assert!(!Snapshot::new().is_new(0x1000, 0x2000), "nothing is known");
+    let found = read(SMAPS, 0x10000);
+    for (start, end, is_new) in [
+        (0x0, 0x1000, true),
+        (0x0, 0x1001, false),
+        (0x3000, 0x5000, true),
+        (0x2fff, 0x5000, false),
+        (0x5800, 0x5900, false),
+        (0x9000, 0xa000, true),
+        (0xf000, 0x10000, true),
+        (0xf000, 0x10001, false),
+    ] {
+        assert_eq!(found.is_new(start, end), is_new, "{start:x} {end:x}");
+    }
+}
+
+/// A later look at the lower addresses alone.
+#[test]
+fn what_lies_above_stays_known() {
+    let lower = "1000-2000 rw-p 00000000 00:00 0\nVmFlags: rd wr mr mw me ac lo sd\n";
+    let joined = read(lower, 0x8800).above(&read(SMAPS, usize::MAX));
+    assert_eq!(all(&joined), [area(0xa000, 0xf000, true)]);
+    assert!(joined.is_new(0x2000, 0x8800) && !joined.is_new(0xa000, 0xa001));
+    assert!(joined.is_new(0x20000, 0x30000));
+}
