@@ -356,7 +356,7 @@ fn what_hinders_is_said_in_one_sentence() {
     for (words, part) in [
         (&["mpirun-of-nobody"][..], "install an MPI library"),
         (&["./no-program"], "give the path"),
-        (&["jsrun", "-n", "2"], "no command in PATH"),
+        (&["no-such-command", "-n", "2"], "no command in PATH"),
         (&["hostname"], "no program that uses MPI"),
         (&["-np", "2"], "put the launcher"),
         (&[], "write it behind --"),

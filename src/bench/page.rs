@@ -173,35 +173,7 @@ fn drawings(plots: Vec<Panel>) -> Markup {
 }
 
 fn tables(tables: &[Table]) -> Markup {
-    html! {
-        @for table in tables {
-            div.scroll tabindex="0" role="group" aria-label="table" {
-                table {
-                    caption { (table.title) }
-                    thead {
-                        tr {
-                            @for (number, head) in table.heads.iter().enumerate() {
-                                th.n[number > 0] scope="col" { (head) }
-                            }
-                        }
-                    }
-                    tbody {
-                        @for row in &table.rows {
-                            tr {
-                                @if let [alone] = &row[..] {
-                                    th scope="rowgroup" colspan=(table.heads.len()) { (alone) }
-                                } @else {
-                                    @for (number, cell) in row.iter().enumerate() {
-                                        @if number == 0 { th scope="row" { (cell) } } @else { td.n { (cell) } }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    html! { @for table in tables { (table.to_html()) } }
 }
 
 fn notes(notes: &[String]) -> Markup {

@@ -1,5 +1,6 @@
 //! Plain tables: a title, columns, rows; the first column is text, the others are numbers.
 
+use maud::{Markup, html};
 use std::fmt;
 
 /// A table.
@@ -26,6 +27,37 @@ impl Table {
     /// Adds a row.
     pub fn row<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// For a page. A row with a single cell heads those below it.
+    pub fn to_html(&self) -> Markup {
+        html! {
+            div.scroll tabindex="0" role="group" aria-label="table" {
+                table {
+                    caption { (self.title) }
+                    thead {
+                        tr {
+                            @for (number, head) in self.heads.iter().enumerate() {
+                                th.n[number > 0] scope="col" { (head) }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for row in &self.rows {
+                            tr {
+                                @if let [alone] = &row[..] {
+                                    th scope="rowgroup" colspan=(self.heads.len()) { (alone) }
+                                } @else {
+                                    @for (number, cell) in row.iter().enumerate() {
+                                        @if number == 0 { th scope="row" { (cell) } } @else { td.n { (cell) } }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -31,8 +31,8 @@ impl Comparison {
                 "Change",
                 figure(self.drawing(), html! { (CAPTION) }),
             ),
-            section("table", "Without and with", table(&self.table())),
-            section("pairs", "Pairs of runs", table(&self.pairs())),
+            section("table", "Without and with", self.table().to_html()),
+            section("pairs", "Pairs of runs", self.pairs().to_html()),
             section("commands", "Commands", self.commands()),
         ];
         document(title, header, &sections, html! {})
@@ -109,26 +109,6 @@ fn seconds(runs: &[f64]) -> String {
         runs => {
             let runs: Vec<String> = runs.iter().map(|run| format!("{run:.3} s")).collect();
             runs.join(", ")
-        }
-    }
-}
-
-fn table(of: &Table) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="group" aria-label="table" {
-            table {
-                caption { (of.title) }
-                thead { tr { @for (number, head) in of.heads.iter().enumerate() { th.n[number > 0] scope="col" { (head) } } } }
-                tbody {
-                    @for row in &of.rows {
-                        tr {
-                            @for (number, cell) in row.iter().enumerate() {
-                                @if number == 0 { th scope="row" { (cell) } } @else { td.n { (cell) } }
-                            }
-                        }
-                    }
-                }
-            }
         }
     }
 }

@@ -137,11 +137,12 @@ impl Comparison {
         let phases = phases.collect();
         let notes = match ended {
             Ended::Asked => vec!["Stopped before all pairs were run.".to_owned()],
-            Ended::Time if faster.high - faster.low > request.width => vec![format!(
-                "The time was over before the interval was narrow: {:.1} % instead of {} %.",
-                faster.high - faster.low,
-                request.width
-            )],
+            Ended::Time if request.pairs.is_some() => {
+                vec!["The time was over before all pairs were run.".to_owned()]
+            }
+            Ended::Time => {
+                vec!["The time was over: more pairs would make the interval narrower.".to_owned()]
+            }
             _ => Vec::new(),
         };
         Ok(Comparison {
