@@ -20,6 +20,7 @@ use copytune_protocol::mappings::Mappings;
 use copytune_protocol::notice::Notice;
 use copytune_protocol::notices::Notices;
 use copytune_protocol::requests::{Message, Requests};
+use copytune_protocol::smaps::Area;
 use copytune_protocol::{PAGE, limits};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -331,7 +332,7 @@ impl Owner {
     }
 
     /// Moves one area. Returns how many bytes could be moved.
-    fn move_in(&mut self, arena: &Arena, area: eligibility::Area) -> Option<usize> {
+    fn move_in(&mut self, arena: &Arena, area: Area) -> Option<usize> {
         let bytes = area.end - area.start;
         let offset = self.space.take(arena.capacity, area.start, bytes as u64)?;
         promoted::add(area.start, area.end);
