@@ -311,8 +311,9 @@ static void free_faces(struct halo *halo)
 static void run_size(struct halo *halo, long bytes)
 {
     const struct settings *s = halo->settings;
-    long iterations = usual_iterations(s->iterations, s->volume, bytes), warmup = iterations / 10 > 2 ? iterations / 10 : 2;
     make_faces(halo, bytes);
+    long iterations = usual_iterations(s->iterations, s->volume / (halo->face_count / 2), bytes);
+    long warmup = iterations / 10 > 2 ? iterations / 10 : 2;
     fill(halo, 1);
     exchange(halo);
     check(halo, 1);
