@@ -12,8 +12,14 @@ use crate::sys::modules;
 use core::ops::ControlFlow;
 
 /// Modules whose calls stay as they are: the C library and the dynamic linker do not count on zeroes, UCX's hooks
-/// come after ours, and the kernel's module has no relocations.
-const MODULES_LEFT_ALONE: [&str; 4] = ["/libc.so.", "/ld-linux", "/libucm.so.", "linux-vdso"];
+/// come after ours, the kernel's module has no relocations, and another copy of this library would lead its calls back here.
+const MODULES_LEFT_ALONE: [&str; 5] = [
+    "/libc.so.",
+    "/ld-linux",
+    "/libucm.so.",
+    "linux-vdso",
+    "/libcopytune",
+];
 
 /// Microseconds that another thread may take from looking a function up to setting its slot (lazy binding).
 const LAZY_BINDING_MICROSECONDS: u32 = 1000;
