@@ -100,7 +100,7 @@ pub fn prepare() {
             owner.bindings.prepare();
             owner.ordinary.look(usize::MAX);
             owner.may_map(arena, 0);
-            owner.headroom.is_for(0, 0, clock::now(), clock::rate());
+            owner.headroom.is_for(0, 0);
         }
     });
 }
@@ -341,7 +341,7 @@ impl Owner {
         while done < bytes {
             let length = CHUNK_BYTES.min(bytes - done);
             let promoted = before + done as u64;
-            if !(self.headroom).is_for(length, promoted, clock::now(), clock::rate()) {
+            if !self.headroom.is_for(length, promoted) {
                 break;
             }
             // SAFETY: whole pages inside a buffer that is being sent, private and anonymous (eligibility::areas), and

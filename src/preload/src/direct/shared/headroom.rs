@@ -17,10 +17,6 @@ const RESERVED_BYTES: u64 = 4 << 20;
 /// There is room for so many children's copies of all that a process has promoted: where one rank forks, others may, too.
 const FORKED_COPIES: u64 = 4;
 
-/// What was free is believed for a second, where four times as much as is wanted was.
-const BELIEVED: f64 = 1.0;
-const PLENTY: u64 = 4;
-
 /// The groups that this process was in when it was asked first.
 static GROUPS: OnceLock<Vec<Group>> = OnceLock::new();
 
@@ -34,46 +30,27 @@ pub fn pretend(free: u64) {
     GIVEN.store(free, Ordering::Relaxed);
 }
 
-/// How much memory there is for this process, as far as known.
+/// How much memory there is for this process.
 #[derive(Debug)]
-pub struct Headroom {
-    /// What there was, less what was taken since, and when that was found, in ticks.
-    found: Option<(u64, u64)>,
-}
+pub struct Headroom;
 
 impl Headroom {
-    /// Nothing is known.
+    /// Nothing is remembered: the process may have been put into another group.
     pub const fn new() -> Self {
-        Self { found: None }
+        Self
     }
 
     /// Whether `bytes` bytes more may surely be taken and promoted, of a process that has promoted as many as that already: a forked
-    /// child needs a copy of them all at once. `now`: what the clock says, `second`: how long that is.
-    pub fn is_for(&mut self, bytes: usize, promoted: u64, now: u64, second: f64) -> bool {
+    /// child needs a copy of them all at once.
+    pub fn is_for(&self, bytes: usize, promoted: u64) -> bool {
         let bytes = bytes as u64;
         let wanted = (bytes + RESERVED_BYTES).max((promoted + bytes) * FORKED_COPIES);
-        let believed = self.found.filter(|(free, at)| {
-            *free >= wanted.saturating_mul(PLENTY)
-                && (now.wrapping_sub(*at) as f64) < BELIEVED * second
-        });
-        // To look takes 0.15 ms, as long as a short promotion.
-        let (free, at) = believed.unwrap_or_else(|| {
-            let groups = GROUPS.get_or_init(|| {
-                let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-                groups(&text)
-            });
-            let machine = of_the_machine(&["MemAvailable:"]);
-            (
-                free(groups, 2)
-                    .into_iter()
-                    .chain(machine)
-                    .min()
-                    .unwrap_or(u64::MAX),
-                now,
-            )
-        });
-        self.found = Some((free.saturating_sub(bytes), at));
-        free >= wanted
+        let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let now = groups(&text);
+        let machine = of_the_machine(&["MemAvailable:"]);
+        let free = free(&now, 2).into_iter().chain(machine).min();
+        let _ = GROUPS.set(now);
+        free.is_none_or(|free| free >= wanted)
     }
 }
 
