@@ -50,7 +50,7 @@ __attribute__((unused)) static unsigned char *pages(void *place, size_t length) 
     return map;
 }
 
-/* Whether the shim's file of this process is open there, and what memory it takes. */
+/* Whether the shim's file of this process is open there; if so, what memory it takes. */
 __attribute__((unused)) static int is_arena(int file, long *bytes) {
     char name[64], target[64];
     struct stat status;
@@ -58,8 +58,9 @@ __attribute__((unused)) static int is_arena(int file, long *bytes) {
     ssize_t length = readlink(name, target, sizeof target - 1);
     if (length < 0 || fstat(file, &status) != 0) return 0;
     target[length] = 0;
+    if (strstr(target, "copytune-arena") == NULL) return 0;
     *bytes = (long)status.st_blocks * 512;
-    return strstr(target, "copytune-arena") != NULL;
+    return 1;
 }
 
 /* The descriptor that leads to the shim's file of this process: a socket, in whose queue that waits, or itself; -1: none. */
