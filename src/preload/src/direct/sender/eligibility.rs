@@ -1,6 +1,7 @@
 //! Which memory may be moved: private, anonymous, readable, writable, and nothing else; and no device may hold it.
 
 use crate::direct::transparency::discard;
+use copytune_protocol::PAGE;
 use copytune_protocol::mappings;
 use copytune_protocol::smaps::{Area, Snapshot};
 use core::ffi::c_int;
@@ -12,8 +13,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 #[derive(Debug)]
 pub struct Ordinary {
     known: Snapshot,
-    /// Calls so far that have made memory special when it was looked for ([`discard::special`]).
-    special: u32,
+    /// Calls so far that had made memory special, and looks that had found calls unfollowed, when it was looked for
+    /// ([`discard::special`], `Bindings::misses`).
+    changes: (u32, u32),
 }
 
 impl Ordinary {
@@ -21,35 +23,36 @@ impl Ordinary {
     pub const fn new() -> Self {
         Self {
             known: Snapshot::new(),
-            special: 0,
+            changes: (0, 0),
         }
     }
 
     /// The parts of `[start, end)` that may be moved. To look for ordinary memory takes long, as it has the kernel walk over all
     /// memory (0.3 to 0.8 ms with 64 MiB). A mapping is of one kind: it is still ordinary where a part of it was found to be, and
-    /// nothing has been called since that changes that. So is what was mapped since, where there was nothing.
-    pub fn areas(&mut self, start: usize, end: usize) -> Vec<Area> {
-        if discard::special() == self.special
+    /// nothing has been called since that changes that. So is what was mapped since, where there was nothing. `misses`: as
+    /// `Bindings::misses` says now.
+    pub fn areas(&mut self, start: usize, end: usize, misses: u32) -> Vec<Area> {
+        if (discard::special(), misses) == self.changes
             && nothing_is_locked()
             && let Some(areas) = self.recall(start, end)
         {
             return areas;
         }
-        self.look(end);
+        self.look(end, misses);
         self.known.ordinary(start, end).collect()
     }
 
     /// Looks for all that there is below `end`. What was found above stays, unless something may have become special.
-    pub fn look(&mut self, end: usize) {
-        let special = discard::special();
+    pub fn look(&mut self, end: usize, misses: u32) {
+        let changes = (discard::special(), misses);
         let found = std::fs::File::open("/proc/self/smaps")
             .and_then(|file| Snapshot::read(BufReader::new(file), end));
         self.known = match found {
-            Ok(found) if special == self.special => found.above(&self.known),
+            Ok(found) if changes == self.changes => found.above(&self.known),
             Ok(found) => found,
             Err(_) => Snapshot::new(),
         };
-        self.special = special;
+        self.changes = changes;
     }
 
     /// The same from what is known; `None`: that is not enough.
@@ -81,6 +84,13 @@ impl Ordinary {
         }
         Some(areas)
     }
+}
+
+/// Memory of this process that is there (statm in proc(5)), in bytes; `None`: it is not known.
+pub fn resident_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * PAGE as u64)
 }
 
 /// Whether no memory of this process is surely locked (VmLck in proc_pid_status(5)): by mlock(2), or from the beginning by mmap(2).

@@ -1,8 +1,8 @@
 //! Whether there is memory for a copy of some pages: a process that takes more than its control group may have, or more
 //! than there is, gets no error but is ended by the kernel (cgroups(7), "OOM killer" in the kernel's memory.rst).
 //!
-//! A forked child asks, too, and its parent's other threads may have held any lock: once the groups are known, nothing here
-//! allocates or takes a lock.
+//! A forked child asks, too ([`surely_lacks`]), and its parent's other threads may have held any lock: it neither allocates nor
+//! takes a lock.
 
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -30,28 +30,17 @@ pub fn pretend(free: u64) {
     GIVEN.store(free, Ordering::Relaxed);
 }
 
-/// How much memory there is for this process.
-#[derive(Debug)]
-pub struct Headroom;
-
-impl Headroom {
-    /// Nothing is remembered: the process may have been put into another group.
-    pub const fn new() -> Self {
-        Self
-    }
-
-    /// Whether `bytes` bytes more may surely be taken and promoted, of a process that has promoted as many as that already: a forked
-    /// child needs a copy of them all at once.
-    pub fn is_for(&self, bytes: usize, promoted: u64) -> bool {
-        let bytes = bytes as u64;
-        let wanted = (bytes + RESERVED_BYTES).max((promoted + bytes) * FORKED_COPIES);
-        let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let now = groups(&text);
-        let machine = of_the_machine(&["MemAvailable:"]);
-        let free = free(&now, 2).into_iter().chain(machine).min();
-        let _ = GROUPS.set(now);
-        free.is_none_or(|free| free >= wanted)
-    }
+/// Whether `bytes` bytes more may surely be taken and promoted, of a process that has promoted as many as that already: a forked
+/// child needs a copy of them all at once. Nothing is remembered, as the process may be put into another group at any moment.
+pub fn is_for(bytes: usize, promoted: u64) -> bool {
+    let bytes = bytes as u64;
+    let wanted = (bytes + RESERVED_BYTES).max((promoted + bytes) * FORKED_COPIES);
+    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let now = groups(&text);
+    let machine = of_the_machine(&["MemAvailable:"]);
+    let free = free(&now, 2).into_iter().chain(machine).min();
+    let _ = GROUPS.set(now);
+    free.is_none_or(|free| free >= wanted)
 }
 
 /// Whether a forked child surely cannot have a copy of `bytes` bytes.

@@ -7,19 +7,13 @@
 //! copies nothing is touched.
 
 use crate::direct::transparency::{discard, raw_calls};
-use crate::sys::elf::{Dynamic, Place};
+use crate::sys::elf::{Dynamic, Name, Place};
 use crate::sys::modules;
 use core::ops::ControlFlow;
 
 /// Modules whose calls stay as they are: the C library and the dynamic linker do not count on zeroes, UCX's hooks
-/// come after ours, the kernel's module has no relocations, and another copy of this library would lead its calls back here.
-const MODULES_LEFT_ALONE: [&str; 5] = [
-    "/libc.so.",
-    "/ld-linux",
-    "/libucm.so.",
-    "linux-vdso",
-    "/libcopytune",
-];
+/// come after ours, and the kernel's module has no relocations. Another copy of this library is known by what it defines.
+const MODULES_LEFT_ALONE: [&str; 4] = ["/libc.so.", "/ld-linux", "/libucm.so.", "linux-vdso"];
 
 /// Microseconds that another thread may take from looking a function up to setting its slot (lazy binding).
 const LAZY_BINDING_MICROSECONDS: u32 = 1000;
@@ -32,6 +26,7 @@ pub struct Bindings {
     /// Modules ever loaded, and unloaded, when the slots were found (`dlpi_adds` and `dlpi_subs` of dl_iterate_phdr(3)).
     loaded: (u64, u64),
     slots: Vec<(Place, Lead)>,
+    misses: u32,
     others: Others,
 }
 
@@ -69,6 +64,7 @@ impl Bindings {
         Self {
             loaded: (0, 0),
             slots: Vec::new(),
+            misses: 0,
             others,
         }
     }
@@ -91,7 +87,21 @@ impl Bindings {
         false
     }
 
+    /// How often a look found slots that were not set: calls may have missed the hooks before it.
+    pub fn misses(&self) -> u32 {
+        self.misses
+    }
+
     fn look(&mut self) -> Found {
+        let before = self.loaded;
+        let found = self.look_at_all();
+        if self.loaded != before || found != Found::Certain {
+            self.misses = self.misses.wrapping_add(1);
+        }
+        found
+    }
+
+    fn look_at_all(&mut self) -> Found {
         let mut found = Found::Certain;
         let mut is_first = true;
         modules::each(|info, path| {
@@ -111,7 +121,7 @@ impl Bindings {
                 let is_unbound =
                     // SAFETY: the address lies in the module.
                     |target| modules::contains(info, target) && unsafe { has_it_bound(target) };
-                if let Some(module) = Dynamic::of(info) {
+                if let Some(module) = Dynamic::of(info).filter(|module| !is_a_copy(module)) {
                     found = found.and(self.lead(&module, is_unbound));
                 }
             }
@@ -180,6 +190,13 @@ impl Found {
             _ => Self::Certain,
         }
     }
+}
+
+/// Whether a module is another copy of this library, which would lead its calls back here: none else defines functions both of MPI
+/// and of the C library.
+fn is_a_copy(module: &Dynamic) -> bool {
+    let defines = |name| module.defined(Name::new(name)).is_some();
+    defines(c"process_vm_readv") && defines(c"MPI_Send")
 }
 
 /// Whether the code at `target` binds a function lazily: it pushes the relocation's number (System V ABI for x86-64,
