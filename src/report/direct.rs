@@ -45,7 +45,7 @@ impl Direct {
         // Against the time that the run would have taken.
         let saved = self.copies.saved / (self.seconds + self.copies.saved);
         Some(format!(
-            "{} of {} read directly, which saved about {} of the time; promotions and learning took {}",
+            "{} of {} read directly, which saved an estimated {} of the time; promotions and learning took {}",
             share(self.copies.bytes, long),
             bytes(long),
             percent(saved),
@@ -59,7 +59,7 @@ fn percent(fraction: f64) -> String {
     match percent {
         0.05..9.95 => format!("{percent:.1} %"),
         9.95.. => format!("{percent:.0} %"),
-        _ => "less than 0.1 %".to_owned(),
+        _ => "< 0.1 %".to_owned(),
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
         let ranks = [rank(3 << 20, 1 << 20, 0.25), rank(3 << 20, 1 << 20, 0.0)];
         assert_eq!(
             Direct::of(&ranks).line().unwrap(),
-            "75 % of 8 MiB read directly, which saved about 11 % of the time; promotions and learning took 0.3 %"
+            "75 % of 8 MiB read directly, which saved an estimated 11 % of the time; promotions and learning took 0.3 %"
         );
     }
 
