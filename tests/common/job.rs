@@ -3,6 +3,7 @@
 use super::{Library, family, scratch, shim};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -140,9 +141,11 @@ impl Job {
             let mut child = command.spawn().unwrap_or_else(|error| {
                 panic!("{} cannot be started: {error}", self.program.display())
             });
+            let started = Instant::now();
             let ranks = self.library.map_or(0, |(_, ranks)| ranks);
             match await_end(&mut child, self.limit, ranks) {
                 End::Status(status) => {
+                    self.note_time(started.elapsed());
                     return Outcome {
                         status,
                         stdout: read(&out),
@@ -163,6 +166,27 @@ impl Job {
             read(&out),
             read(&err)
         );
+    }
+
+    /// Where `COPYTUNE_TEST_TIMES` names a file, says there how long a run took.
+    fn note_time(&self, taken: Duration) {
+        let Some(path) = std::env::var_os("COPYTUNE_TEST_TIMES") else {
+            return;
+        };
+        let file = File::options().create(true).append(true).open(path);
+        let mut file = file.expect("the file of COPYTUNE_TEST_TIMES can be written");
+        let names: Vec<&str> = (self.program.file_name().into_iter())
+            .chain(self.arguments.iter().map(OsString::as_os_str))
+            .filter_map(OsStr::to_str)
+            .collect();
+        let variables = &self.environment;
+        writeln!(
+            file,
+            "{:.2} {} {variables:?}",
+            taken.as_secs_f64(),
+            names.join(" ")
+        )
+        .expect("the file of COPYTUNE_TEST_TIMES can be written");
     }
 
     fn command(&self) -> Command {
