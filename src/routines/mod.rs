@@ -64,7 +64,7 @@ pub struct Routine {
 pub const LASTING: f64 = 1e-3;
 
 /// How long, in seconds, such a routine may take to bring into the caches what it lives on, or to use up what others have left.
-/// Both happen by chance, mostly within so long a time (docs/architecture.md, further searches).
+/// Both happen by chance, mostly within so long a time (docs/method.md, further searches).
 pub const SETTLING: f64 = 10e-3;
 
 impl Routine {

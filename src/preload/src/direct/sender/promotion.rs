@@ -92,6 +92,7 @@ pub fn prepare() {
     let (Some(arena), Ok(mut owner)) = (arena::own(), OWNER.try_lock()) else {
         return;
     };
+    let began = clock::now();
     held_back(|| {
         if let Err(reason) = eligibility::no_device_is_open() {
             owner.held_by_device = true;
@@ -106,6 +107,15 @@ pub fn prepare() {
             headroom::is_for(0, 0);
         }
     });
+    let taken = milliseconds(clock::now().wrapping_sub(began));
+    log::say(
+        Level::Debug,
+        format_args!("prepared for direct copies in {taken:.3} ms"),
+    );
+}
+
+fn milliseconds(ticks: u64) -> f64 {
+    ticks as f64 * (1e3 / clock::rate())
 }
 
 /// A send begins: must [`sending`] be called?
@@ -301,11 +311,16 @@ impl Owner {
         for area in parts {
             let moves = clock::now();
             if let Some(moved) = self.move_in(arena, area) {
-                ticks += clock::now().wrapping_sub(moves);
+                let taken = clock::now().wrapping_sub(moves);
+                ticks += taken;
                 bytes += moved;
                 log::say(
                     Level::Debug,
-                    format_args!("promoted {moved} bytes at {:#x}", area.start),
+                    format_args!(
+                        "promoted {moved} bytes at {:#x} in {:.3} ms",
+                        area.start,
+                        milliseconds(taken)
+                    ),
                 );
             }
         }
@@ -471,7 +486,7 @@ fn pages_of(start: usize, end: usize, mut asked: Vec<(usize, usize)>) -> Vec<(us
 fn note_price(words: &Words, all: u64, ticks: u64, bytes: usize) {
     /// Below this the system calls outweigh the copying.
     const TELLING: usize = 256 << 10;
-    let nanoseconds = |ticks: u64| ticks as f64 * (1e9 / clock::rate());
+    let nanoseconds = |ticks: u64| 1e6 * milliseconds(ticks);
     let mebibytes = bytes as f64 / f64::from(1 << 20);
     if bytes >= TELLING {
         let mebibyte = nanoseconds(ticks) / mebibytes;
