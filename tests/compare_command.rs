@@ -75,7 +75,7 @@ fn the_last_line_tells_what_the_interval_shows() {
         );
         // On a busy machine the difference of a second may not be clear.
         let (low, high) = interval(&found);
-        assert_eq!(found["shown"], (low > 0.0 || high < 0.0).into());
+        assert_eq!(found["shown"], low > 0.0 || high < 0.0);
         let told = match found["shown"] == true {
             true => word,
             false => "no difference shown: ",
