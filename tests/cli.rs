@@ -288,3 +288,65 @@ fn call_sites_are_found_in_debug_information_only_while_the_module_is_the_same()
     let distinct: BTreeSet<String> = [found.to_string(), stale.to_string()].into();
     assert_eq!(distinct.len(), 2);
 }
+
+/// The subcommands that a help page lists.
+fn listed(help: &str) -> Vec<String> {
+    let commands = help.lines().skip_while(|line| {
+        let heading = line.trim_end_matches(':');
+        heading != "Commands" && heading != "Benchmarks with options of their own"
+    });
+    let entries = (commands.skip(1)).take_while(|line| !line.is_empty());
+    entries
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Each command says in one line what it does, and shows one example of itself that it understands.
+#[test]
+fn each_commands_help_has_one_line_and_an_example() {
+    let help = |path: &[String]| {
+        let mut arguments: Vec<&str> = path.iter().map(String::as_str).collect();
+        arguments.push("--help");
+        stdout(&copytune(&arguments, &[]))
+    };
+    let mut paths: Vec<Vec<String>> = (listed(&help(&[])).into_iter())
+        .map(|name| vec![name])
+        .collect();
+    let benchmarks = listed(&help(&["bench".to_owned()]));
+    assert!(
+        paths.len() > 8 && benchmarks.len() > 8,
+        "{paths:?} {benchmarks:?}"
+    );
+    paths.extend(
+        benchmarks
+            .into_iter()
+            .map(|name| vec!["bench".to_owned(), name]),
+    );
+    for path in paths {
+        let text = help(&path);
+        let what = text.lines().next().expect("a line");
+        assert!(!what.is_empty() && what.len() <= 100, "{path:?}: {what:?}");
+        let start = format!("Example: copytune {}", path.join(" "));
+        let mut examples = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("Example: copytune "));
+        let example = examples
+            .find(|_| text.contains(&start))
+            .unwrap_or_else(|| panic!("{path:?}: {text}"));
+        // Options are read before the help is asked for.
+        let words = example.split_whitespace().take_while(|word| *word != "--");
+        let asked = copytune(&words.chain(["--help"]).collect::<Vec<_>>(), &[]);
+        assert!(asked.status.success(), "{path:?}: {}", stderr(&asked));
+    }
+}
+
+/// Colours are for terminals, and for those who want them.
+#[test]
+fn no_colours_where_nobody_looks() {
+    let wrong = ["--no-such-option"];
+    for output in [copytune(&["--help"], &[]), copytune(&wrong, &[])] {
+        assert!(!stdout(&output).contains('\x1b') && !stderr(&output).contains('\x1b'));
+    }
+}

@@ -199,7 +199,7 @@ fn arrange(items: &mut [Item], order: &mut [Vec<usize>], downwards: bool) {
         (0..order.len()).rev().collect()
     };
     for row in rows {
-        let wish: Vec<f64> = (order[row].iter())
+        let preferred: Vec<f64> = (order[row].iter())
             .map(|&item| {
                 let beside = if downwards {
                     &items[item].up
@@ -209,8 +209,10 @@ fn arrange(items: &mut [Item], order: &mut [Vec<usize>], downwards: bool) {
                 mean(beside.iter().map(|&other| place[other])).unwrap_or(place[item])
             })
             .collect();
-        let mut sorted: Vec<(f64, usize)> =
-            wish.into_iter().zip(order[row].iter().copied()).collect();
+        let mut sorted: Vec<(f64, usize)> = preferred
+            .into_iter()
+            .zip(order[row].iter().copied())
+            .collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
         order[row] = sorted.into_iter().map(|(_, item)| item).collect();
         number(&mut place, &order[row]);
@@ -231,7 +233,7 @@ fn settle(items: &mut [Item], order: &[Vec<usize>], downwards: bool) {
     };
     for row in rows {
         let members = &order[row];
-        let wish = |items: &[Item], item: usize| {
+        let preferred = |items: &[Item], item: usize| {
             let beside = items[item].up.iter().chain(&items[item].down);
             mean(beside.map(|&other| items[other].centre)).unwrap_or(items[item].centre)
         };
@@ -240,7 +242,7 @@ fn settle(items: &mut [Item], order: &[Vec<usize>], downwards: bool) {
         let mut edge = f64::NEG_INFINITY;
         for &item in members {
             let half = items[item].width / 2.0;
-            let centre = wish(items, item).max(edge + half);
+            let centre = preferred(items, item).max(edge + half);
             edge = centre + half + GAP.min(2.0 * half);
             from_left.push(centre);
         }
@@ -248,7 +250,7 @@ fn settle(items: &mut [Item], order: &[Vec<usize>], downwards: bool) {
         let mut edge = f64::INFINITY;
         for (at, &item) in members.iter().enumerate().rev() {
             let half = items[item].width / 2.0;
-            let centre = wish(items, item).min(edge - half);
+            let centre = preferred(items, item).min(edge - half);
             edge = centre - half - GAP.min(2.0 * half);
             from_right[at] = centre;
         }

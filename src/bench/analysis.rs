@@ -133,7 +133,7 @@ fn run(setting: &Setting) -> Result<Findings, String> {
         for nodes in SIZES {
             progress.step(&format!("{}: {nodes} nodes", family.name));
             let step = format!("{} {nodes}", family.name);
-            let row = (setting.kept).step(&step, || measure(setting, family, nodes))?;
+            let row = (setting.journal).step(&step, || measure(setting, family, nodes))?;
             table.row([
                 row.family.clone(),
                 row.nodes.to_string(),

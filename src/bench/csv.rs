@@ -5,39 +5,32 @@ use std::fmt::Display;
 
 /// A table of values for programs.
 #[derive(Debug)]
-pub struct Csv(String);
+pub struct Csv(csv::Writer<Vec<u8>>);
 
 impl Csv {
     /// With these columns.
     pub fn new(heads: &[&str]) -> Csv {
-        let mut csv = Csv(String::new());
-        csv.line(heads.iter().map(|head| (*head).to_owned()));
+        let mut builder = csv::WriterBuilder::new();
+        let mut csv = Csv(builder.flexible(true).from_writer(Vec::new()));
+        csv.line(heads);
         csv
     }
 
     /// Adds a line.
     pub fn row(&mut self, cells: &[&dyn Display]) {
-        self.line(cells.iter().map(ToString::to_string));
+        let cells: Vec<String> = cells.iter().map(ToString::to_string).collect();
+        self.line(&cells);
     }
 
-    fn line(&mut self, cells: impl Iterator<Item = String>) {
-        for (number, cell) in cells.enumerate() {
-            if number > 0 {
-                self.0.push(',');
-            }
-            if cell.contains(['"', ',', '\n', '\r']) {
-                self.0
-                    .push_str(&format!("\"{}\"", cell.replace('"', "\"\"")));
-            } else {
-                self.0.push_str(&cell);
-            }
-        }
-        self.0.push('\n');
+    fn line<T: AsRef<[u8]>>(&mut self, cells: &[T]) {
+        let written = self.0.write_record(cells);
+        written.expect("memory takes all");
     }
 
     /// The text.
     pub fn finish(self) -> String {
-        self.0
+        let bytes = self.0.into_inner().expect("memory takes all");
+        String::from_utf8(bytes).expect("made of strings")
     }
 }
 

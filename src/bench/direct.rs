@@ -106,7 +106,7 @@ fn run(setting: &Setting) -> Result<Findings, String> {
                     }),
                 // Frozen choices, of which there are none: what is forced is memmove.
                 Path::Direct => job
-                    .shim(&setting.shim, &setting.kept.dir().join(STATE))
+                    .shim(&setting.shim, &setting.journal.dir().join(STATE))
                     .env("COPYTUNE_MODE", "replay")
                     .env("COPYTUNE_DIRECT", "force")
                     .env("COPYTUNE_LOG", "debug"),
@@ -118,7 +118,7 @@ fn run(setting: &Setting) -> Result<Findings, String> {
             let paths = order(number, PATHS.len()).into_iter();
             for path in paths.filter(|&path| PATHS[path].is_of(library.family)) {
                 let step = format!("{} {number} {path}", library.family.key());
-                let found: Vec<Line> = (setting.kept).step(&step, || {
+                let found: Vec<Line> = (setting.journal).step(&step, || {
                     let output = job(PATHS[path]).run(&setting.scratch)?;
                     let direct = output.stderr.contains(" messages read directly");
                     match PATHS[path] == Path::Direct && !direct {
@@ -287,7 +287,7 @@ fn size(bytes: u64) -> String {
 /// Keeps what was measured where `copytune show` looks for it, and says where, or why not.
 fn keep(setting: &Setting, library: &Library, rows: &[Row]) -> Option<String> {
     // The runs with direct copies, of this time or before an interruption, have left the library's own words for its version.
-    let (states, _) = states_at(&setting.kept.dir().join(STATE)).ok()?;
+    let (states, _) = states_at(&setting.journal.dir().join(STATE)).ok()?;
     let title = library.family.title();
     let key = states
         .into_iter()

@@ -12,7 +12,7 @@ pub mod convergence;
 pub mod copy;
 mod csv;
 mod direct;
-pub mod kept;
+pub mod journal;
 pub mod machine;
 mod messages;
 pub mod mpi;
@@ -37,7 +37,7 @@ pub use progress::Progress;
 
 use crate::plot::{Panel, sheet};
 use crate::stats::Interval;
-use kept::Kept;
+use journal::Journal;
 use machine::{CopyPath, Machine};
 use mpi::{FAMILIES, Library};
 use serde::ser::SerializeStruct;
@@ -86,7 +86,7 @@ pub struct Setting {
     /// For everything else; gone when the benchmark ends.
     pub scratch: PathBuf,
     /// What an interrupted run has measured.
-    pub kept: Kept,
+    pub journal: Journal,
 }
 
 /// What a benchmark found.
@@ -318,27 +318,27 @@ impl Setting {
         timed: bool,
         run: impl FnOnce(&Setting) -> Result<Findings, String>,
     ) -> Result<Results, String> {
-        let begun = self.kept.begun()?;
+        let begun = self.journal.begun()?;
         let copy_paths = self
             .libraries
             .iter()
             .filter_map(|library| machine::copy_path(self, library))
             .collect();
         let mut findings = run(self)?;
-        findings.notes.extend(self.kept.note());
+        findings.notes.extend(self.journal.note());
         let mut results = Results::new(name, self.quick, timed, begun, findings);
         results.mpi = Some(Participants {
             shim: self.shim.clone(),
             libraries: self.libraries.clone(),
             copy_paths,
         });
-        self.kept.finish();
+        self.journal.finish();
         Ok(results)
     }
 }
 
 /// What the figures of every benchmark depend on, besides its own options: this command, the machine, the
-/// libraries, and the preload library where there is one. See [`Kept::open`].
+/// libraries, and the preload library where there is one. See [`Journal::open`].
 pub fn conditions(libraries: &[Library], shim: Option<&Path>) -> Vec<String> {
     let machine = Machine::detect();
     let mut conditions = vec![format!(

@@ -62,7 +62,7 @@ fn run(setting: &Setting) -> Result<Findings, String> {
             progress.step(&format!("{}: {}", library.family.title(), run.name));
             let step = format!("{} {}", library.family.key(), run.name);
             let found: Vec<Count> =
-                (setting.kept).step(&step, || measure(setting, library, &program, &run))?;
+                (setting.journal).step(&step, || measure(setting, library, &program, &run))?;
             counts.extend(found);
             progress.advance(1.0);
         }
@@ -111,7 +111,7 @@ fn measure_once(
         "tune" | "replay" => (format!("{key}-state"), run.name == "tune"),
         _ => (format!("{key}-{name}-state"), true),
     };
-    let state = setting.kept.dir().join(state);
+    let state = setting.journal.dir().join(state);
     if fresh && state.exists() {
         fs::remove_dir_all(&state).map_err(|error| format!("{}: {error}", state.display()))?;
     }

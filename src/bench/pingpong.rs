@@ -52,7 +52,7 @@ fn run(setting: &Setting) -> Result<Findings, String> {
         let title = library.family.title();
         progress.step(&format!("{title}: preparing"));
         let program = programs::build(&setting.cache, library, &programs::BANDWIDTH)?;
-        let state = setting.kept.dir().join(key);
+        let state = setting.journal.dir().join(key);
         let job = |arm: Arm| {
             let job = Job::ranks(library, 2, &program).args([
                 "--bytes",
@@ -73,7 +73,7 @@ fn run(setting: &Setting) -> Result<Findings, String> {
             }
         };
         let one = |arm: Arm, step: &str| {
-            (setting.kept).step(&format!("{key} {step} {}", arm.name()), || {
+            (setting.journal).step(&format!("{key} {step} {}", arm.name()), || {
                 one_size(&job(arm), &setting.scratch)
             })
         };

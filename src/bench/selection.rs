@@ -85,10 +85,10 @@ fn run(setting: &Setting) -> Result<Findings, String> {
             iterations,
         ])
     };
-    let state = setting.kept.dir().join("state");
+    let state = setting.journal.dir().join("state");
     for run in 1..=tuning {
         progress.step(&format!("tuning, run {run} of {tuning}"));
-        setting.kept.step(&format!("tuning {run}"), || {
+        setting.journal.step(&format!("tuning {run}"), || {
             sizes(&base("2000").shim(&setting.shim, &state), &setting.scratch)
         })?;
         progress.advance(3.0);
@@ -154,8 +154,8 @@ impl Jobs<'_> {
                 routine => shim(job).env("COPYTUNE_ROUTINE", routine),
             };
             let step = format!("{what} {}", arm.name);
-            let kept = &self.setting.kept;
-            let lines = kept.step(&step, || sizes(&job, &self.setting.scratch))?;
+            let journal = &self.setting.journal;
+            let lines = journal.step(&step, || sizes(&job, &self.setting.scratch))?;
             for ((times, line), (_, bytes)) in arm.times.iter_mut().zip(&lines).zip(SIZES) {
                 if line.bytes == bytes as u64 {
                     times.push(line.median_seconds);

@@ -1,7 +1,8 @@
 //! Plain tables: a title, columns, rows; the first column is text, the others are numbers.
 
+use crate::units::columns;
 use maud::{Markup, html};
-use std::fmt;
+use std::{fmt, iter};
 
 /// A table.
 #[derive(Debug, Default, Clone)]
@@ -63,25 +64,10 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = || std::iter::once(&self.heads).chain(&self.rows);
-        let width = |column: usize| {
-            lines()
-                .filter_map(|line| line.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..self.heads.len()).map(width).collect();
+        let sides = format!("l{}", "r".repeat(self.heads.len().saturating_sub(1)));
         writeln!(out, "{}", self.title)?;
-        for line in lines() {
-            let mut text = String::from(" ");
-            for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
-                text.push_str(&match column {
-                    0 => format!(" {cell:width$}"),
-                    _ => format!("  {cell:>width$}"),
-                });
-            }
-            writeln!(out, "{}", text.trim_end())?;
+        for line in columns(iter::once(&self.heads).chain(&self.rows), &sides) {
+            writeln!(out, "  {line}")?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ mod stacks;
 
 pub use mode::{MODES, Mode};
 
-use crate::bench::kept::Kept;
+use crate::bench::journal::Journal;
 use crate::bench::mpi::{Family, Library};
 use crate::bench::seeds::{self, Described};
 use crate::bench::{Progress, programs};
@@ -74,7 +74,7 @@ impl Request {
     ///
     /// # Errors
     /// The programs cannot be compiled or started: one sentence.
-    pub fn check(&self, kept: &Kept, tell: impl Fn(&Failure)) -> Result<Vec<Failure>, String> {
+    pub fn check(&self, kept: &Journal, tell: impl Fn(&Failure)) -> Result<Vec<Failure>, String> {
         let runners = self
             .libraries
             .iter()

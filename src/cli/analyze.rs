@@ -14,6 +14,8 @@ use super::states::{Part, Place, now};
 /// Find the loops and intervals in the flowgraph of a dry run
 ///
 /// A dry run (COPYTUNE_MODE=dry-run) records which call followed which; the next run takes its intervals from there.
+///
+/// Example: copytune analyze --svg flowgraph.svg
 #[derive(Parser)]
 pub struct Args {
     /// A state directory, of which the newest recording is analysed, or one recording's file

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
-use copytune_core::bench::kept::Kept;
+use copytune_core::bench::journal::Journal;
 use copytune_core::bench::{self, BENCHMARKS, Benchmark, Setting, programs};
 
 use super::Outcome;
@@ -22,6 +22,8 @@ use outputs::Outputs;
 /// Measure what copytune costs and gains, and hold it against its targets
 ///
 /// Times are compared in one run, by turns, with 95 % intervals. The last lines say for each target whether it is met.
+///
+/// Example: copytune bench overhead
 #[derive(Parser)]
 #[command(
     after_help = list(),
@@ -47,16 +49,24 @@ pub struct Args {
 #[derive(Subcommand)]
 enum Apart {
     /// Messages in one direction, four buffers in turn, by size
+    ///
+    /// Example: copytune bench bandwidth --quick
     Bandwidth(Box<transfer::Args>),
     Convergence(Box<convergence::Args>),
     Copy(Box<copy::Args>),
     /// Messages in both directions at once, by size
+    ///
+    /// Example: copytune bench exchange --sizes 8K,64K
     Exchange(Box<transfer::Args>),
     Nas(Box<nas::Args>),
     Patterns(Box<patterns::Args>),
     /// Messages in one direction, one at a time, by size
+    ///
+    /// Example: copytune bench pingping --copies user
     Pingping(Box<transfer::Args>),
     /// Messages there and back, by size
+    ///
+    /// Example: copytune bench pingpong --mpi openmpi --sizes 64K,1M
     Pingpong(Box<transfer::Args>),
     Space(Box<space::Args>),
     Workloads(Box<workloads::Args>),
@@ -138,7 +148,7 @@ impl Setup {
         let mut conditions = bench::conditions(&libraries, Some(&shim));
         conditions.push(format!("{} {options:?}", self.quick));
         let setting = Setting {
-            kept: Kept::open(&cache, benchmark, &conditions, self.anew)?,
+            journal: Journal::open(&cache, benchmark, &conditions, self.anew)?,
             shim,
             libraries,
             quick: self.quick,

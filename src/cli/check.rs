@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use copytune_core::bench::kept::Kept;
+use copytune_core::bench::journal::Journal;
 use copytune_core::bench::{conditions, libraries, programs};
 use copytune_core::check::{MODES, Mode, Request, programs_of};
 
@@ -78,7 +78,7 @@ impl Args {
         let cache = programs::cache_dir();
         let mut conditions = conditions(&found, Some(&shim));
         conditions.push(format!("{} {} {modes:?} {also:?}", self.from, self.seeds));
-        let kept = Kept::open(&cache, "check", &conditions, self.anew)?;
+        let kept = Journal::open(&cache, "check", &conditions, self.anew)?;
         let request = Request {
             from: self.from,
             seeds: self.seeds,

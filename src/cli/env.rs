@@ -9,6 +9,8 @@ use copytune_core::routines::{Features, Mask};
 use super::Outcome;
 
 /// List the environment variables that the library and this command read
+///
+/// Example: copytune env
 #[derive(Parser)]
 #[command(after_help = options::documentation())]
 pub struct Args {}

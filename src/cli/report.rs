@@ -13,10 +13,12 @@ use super::Outcome;
 use super::output::{self, write_whole};
 use super::states::{self, Part, no_such_rank};
 
-/// Write what was learnt as one page of HTML, complete in itself
+/// Write what was learnt as one self-contained page of HTML
 ///
 /// The page shows where the time goes, default against tuned with 95 % intervals, the flowgraph, how the searches went,
 /// how the bytes were copied, and the spread over the ranks. It needs no network, and prints well.
+///
+/// Example: copytune report --program cg.B --output report.html
 #[derive(Parser)]
 pub struct Args {
     /// A state directory, or one state's file

@@ -11,6 +11,8 @@ use super::{Outcome, env};
 ///
 /// What is slow on this machine although its features do not say so is measured, in some 20 ms, and told at the end.
 /// COPYTUNE_CPU_MASK counts here too, so that its effect can be seen.
+///
+/// Example: copytune routines
 #[derive(Parser)]
 pub struct Args {
     /// Print one JSON object instead of a table

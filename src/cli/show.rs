@@ -13,6 +13,8 @@ use super::Outcome;
 use super::states::{self, Part, no_such_rank};
 
 /// Show what was learnt: loops, intervals and call sites, with what tuning gained
+///
+/// Example: copytune show --rank 0
 #[derive(Parser)]
 pub struct Args {
     /// A state directory, of which the newest state is shown, or one state's file

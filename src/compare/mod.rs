@@ -152,7 +152,7 @@ impl Session<'_> {
         let Request { learn, pairs, .. } = *self.request;
         // What it costs to read files for the first time is nobody's; and a program that fails by itself is seen to.
         let first = 1 + usize::from(self.request.same_output);
-        let guessed = pairs.unwrap_or(schedule::LEAST);
+        let guessed = pairs.unwrap_or(schedule::LEAST_PAIRS);
         let all = |left: usize| (left + learn + 2 * guessed) as f64;
         let (mut warm_up, mut learning) = (Vec::new(), Vec::new());
         let nothing = |failure: Failure| match failure {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 /// Fewer pairs say nothing of the width: that of the interval is itself an estimate, and to stop where it happens to be small
 /// errs more often than the interval says.
-pub const LEAST: usize = 10;
+pub const LEAST_PAIRS: usize = 10;
 
 /// More are not made.
-const MOST: usize = 1000;
+const MOST_PAIRS: usize = 1000;
 
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,14 +44,14 @@ impl Schedule {
         let left = match self.pairs {
             Some(pairs) if n >= pairs => return Next::End(Ended::Pairs),
             Some(pairs) => pairs - n,
-            None if n >= MOST => return Next::End(Ended::Pairs),
-            None if n < LEAST => LEAST - n,
+            None if n >= MOST_PAIRS => return Next::End(Ended::Pairs),
+            None if n < LEAST_PAIRS => LEAST_PAIRS - n,
             None => match gain(measured) {
                 Some(gain) if gain.high - gain.low <= self.width => return Next::End(Ended::Width),
                 // Intervals get narrower with the root of the number.
                 Some(gain) => {
                     let wanted = n as f64 * ((gain.high - gain.low) / self.width).powi(2);
-                    (wanted.ceil().clamp(n as f64 + 1.0, MOST as f64) as usize).max(n + 1) - n
+                    (wanted.ceil().clamp(n as f64 + 1.0, MOST_PAIRS as f64) as usize).max(n + 1) - n
                 }
                 None => 1,
             },

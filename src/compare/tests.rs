@@ -72,7 +72,7 @@ fn pairs_are_run_until_the_interval_is_narrow() {
         "{}",
         found.sentence
     );
-    assert!(found.pairs.len() > schedule::LEAST);
+    assert!(found.pairs.len() > schedule::LEAST_PAIRS);
     assert_eq!((found.warm_up.len(), found.learning.len()), (1, 2));
     let firsts = [Side::Without, Side::With, Side::With];
     assert_eq!(runner.runs[..3], firsts);
@@ -144,7 +144,7 @@ fn identical_times_show_nothing() {
         "{}",
         found.sentence
     );
-    assert_eq!(found.pairs.len(), schedule::LEAST);
+    assert_eq!(found.pairs.len(), schedule::LEAST_PAIRS);
 }
 
 #[test]

@@ -30,7 +30,7 @@ const CLEARLY_SLOWER: f32 = 1.15;
 const NOTICEABLY_FASTER: f32 = 1.03;
 /// The kernel's copies of buffers that were not shared yet are enough of a comparison where the direct ones take at most
 /// this part of their time.
-const PLAINLY: f32 = 0.9;
+const FASTER_UNSHARED: f32 = 0.9;
 /// Copies in a row of one way in a check, and how many of them are not timed: each way leaves the caches to the next as
 /// that does not find them otherwise.
 const BLOCK: u32 = 6;
@@ -369,7 +369,7 @@ impl Class {
                 .median()
                 .filter(|_| self.kernel.count >= MIN_SAMPLES);
             match kernel {
-                Some(kernel) if direct < kernel * PLAINLY => self.settle(),
+                Some(kernel) if direct < kernel * FASTER_UNSHARED => self.settle(),
                 _ => self.begin_check(),
             }
         }

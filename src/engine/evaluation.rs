@@ -28,7 +28,7 @@ impl Engine {
 
     /// An execution of a class that is new, or with no tuner to learn from it.
     #[cold]
-    pub(super) fn evaluate_otherwise(&mut self, id: IntervalId, class: u32, ticks: f64) {
+    pub(super) fn evaluate_slow(&mut self, id: IntervalId, class: u32, ticks: f64) {
         let Some(class) = self.class_of(id, class) else {
             return;
         };

@@ -1,9 +1,9 @@
 //! One interval's way from its discovery to a decision.
 
+mod absence;
 mod exploring;
-mod presence;
 
-pub(super) use presence::Attendance;
+pub(super) use absence::Attendance;
 
 use super::elapsed::Elapsed;
 use super::node::usable;
@@ -13,7 +13,7 @@ use crate::routines::{CopyFn, Features, RoutineId};
 use crate::stats::Sums;
 use crate::tuner::trials::Verdict;
 use crate::tuner::{Phase, Settings, Tuner};
-use presence::Presence;
+use absence::Attendees;
 
 /// Executions with the default that are watched before the variables are chosen: where do the copies run, and how
 /// much of the interval are they? The first is not counted (cold caches, first-touch page faults).
@@ -126,7 +126,7 @@ pub struct Interval {
     entry: Option<u32>,
     /// While a trial has the default in place of what is adopted: [`Self::untimed`] as it was.
     stood_down: Option<u32>,
-    presence: Presence,
+    attendees: Attendees,
     /// Whether its tuner has decided anything since it has it: else others have said so before.
     pub(super) has_decided: bool,
     id: IntervalId,
@@ -151,7 +151,7 @@ impl Interval {
             explores: false,
             entry: None,
             stood_down: None,
-            presence: Presence::default(),
+            attendees: Attendees::default(),
             has_decided: false,
         }
     }
@@ -232,12 +232,12 @@ impl Interval {
             }
             return Timing::Decision;
         }
-        self.timing_otherwise(nodes)
+        self.timing_slow(nodes)
     }
 
     /// The same where nothing is explored.
     #[inline(never)]
-    fn timing_otherwise(&mut self, nodes: &mut [Node]) -> Timing {
+    fn timing_slow(&mut self, nodes: &mut [Node]) -> Timing {
         if self.stood_down.is_some() {
             self.take_post(nodes);
             return Timing::Nothing;

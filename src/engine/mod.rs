@@ -297,7 +297,7 @@ impl Engine {
                     return self.news;
                 }
             }
-            Advance::Otherwise => return self.step_otherwise(node, clock),
+            Advance::Slow => return self.step_slow(node, clock),
         }
         if let Some(state) = self.nodes.get(node as usize)
             && state.explorer.0 != OUTSIDE
@@ -309,12 +309,12 @@ impl Engine {
 
     /// The same where the call takes another way than that place's latest, or something is due.
     #[inline(never)]
-    fn step_otherwise(&mut self, node: NodeId, clock: &mut impl Clock) -> bool {
+    fn step_slow(&mut self, node: NodeId, clock: &mut impl Clock) -> bool {
         let Rare {
             turn,
             changed,
             alarm,
-        } = self.tracker.advance_otherwise(node);
+        } = self.tracker.advance_slow(node);
         let Turn {
             ended,
             class,
@@ -539,7 +539,7 @@ impl Engine {
                     self.look_at(id);
                 }
             }
-            _ => self.evaluate_otherwise(id, class, ticks),
+            _ => self.evaluate_slow(id, class, ticks),
         }
     }
 }

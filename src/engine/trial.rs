@@ -17,9 +17,9 @@ use crate::stats::{share_of_error, trimmed_interval};
 use crate::tuner::trials::Verdict;
 use crate::tuner::{Phase, Tuner};
 
-/// Calls of a stretch but the last one, which is followed in any case.
-const STRETCH: u32 = 512;
-/// Numbers of pairs of stretches after which the difference is looked at; the last ends the trial.
+/// Calls of a period but the last one, which is followed in any case.
+const PERIOD_CALLS: u32 = 512;
+/// Numbers of pairs of periods after which the difference is looked at; the last ends the trial.
 const LOOKS: [usize; 3] = [4, 8, 16];
 const MOST_PAIRS: usize = LOOKS[LOOKS.len() - 1];
 /// Probability of a wrong claim, both directions, all looks of all trials of an adoption.
@@ -38,7 +38,7 @@ enum Subject {
     One(IntervalId),
 }
 
-/// What a stretch runs with.
+/// What a period runs with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arm {
     With,
@@ -57,7 +57,7 @@ pub(super) struct Trial {
     on_trial: Vec<(IntervalId, u64)>,
     /// How many trials those on trial have had, this one among them.
     number: u32,
-    /// Ticks of the stretches of either arm.
+    /// Ticks of the periods of either arm.
     with: Vec<f64>,
     without: Vec<f64>,
     /// The arm under way, and when it began.
@@ -101,12 +101,12 @@ impl Trial {
         self.in_use && !rests
     }
 
-    /// Whether there is a trial whose stretches are to go on by turns.
+    /// Whether there is a trial whose periods are to go on by turns.
     pub(super) fn is_under_way(&self) -> bool {
         self.subject.is_some()
     }
 
-    fn end_stretch(&mut self, now: u64) {
+    fn end_period(&mut self, now: u64) {
         let ticks = now.wrapping_sub(self.began) as f64;
         match self.arm.take() {
             Some(Arm::With) => self.with.push(ticks),
@@ -125,7 +125,7 @@ impl Trial {
         }
     }
 
-    /// Whether as many stretches of one arm as of the other have been timed, and how many that are.
+    /// Whether as many periods of one arm as of the other have been timed, and how many that are.
     fn pairs(&self) -> Option<usize> {
         (self.with.len() == self.without.len()).then_some(self.with.len())
     }
@@ -160,10 +160,10 @@ impl Engine {
             return 0;
         }
         if !undisturbed {
-            self.dormancy.expect(STRETCH);
+            self.dormancy.expect(PERIOD_CALLS);
             return 0;
         }
-        self.trial.end_stretch(clock.now());
+        self.trial.end_period(clock.now());
         self.use_all();
         if let Some(verdict) = self.trial.verdict() {
             self.conclude_trial(verdict);
@@ -184,19 +184,19 @@ impl Engine {
         self.trial.arm = Some(arm);
         self.trial.postponed = 0;
         if rests {
-            self.dormancy.leave_out(STRETCH);
+            self.dormancy.leave_out(PERIOD_CALLS);
             self.lose_track();
-            return STRETCH as usize;
+            return PERIOD_CALLS as usize;
         }
-        self.dormancy.expect(STRETCH + 1);
+        self.dormancy.expect(PERIOD_CALLS + 1);
         if arm == Arm::Without
             && let Some(Subject::One(id)) = self.trial.subject
             && let Some(interval) = self.intervals.get_mut(id as usize)
         {
-            // An execution has a call at least, so it lasts for the stretch.
-            interval.stand_down(STRETCH + 2, &mut self.nodes);
+            // An execution has a call at least, so it lasts for the period.
+            interval.stand_down(PERIOD_CALLS + 2, &mut self.nodes);
         }
-        // An execution that began in another stretch is not one of either.
+        // An execution that began in another period is not one of either.
         self.started = None;
         0
     }
@@ -213,8 +213,8 @@ impl Engine {
         }
     }
 
-    /// To be called when all is as the stretch needs it.
-    pub fn begin_stretch(&mut self, clock: &mut impl Clock) {
+    /// To be called when all is as the period needs it.
+    pub fn begin_period(&mut self, clock: &mut impl Clock) {
         if self.trial.arm.is_some() {
             self.trial.began = clock.now();
         }

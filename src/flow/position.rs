@@ -38,8 +38,8 @@ pub(crate) enum Advance {
     /// One ends or one begins.
     Turns(Turn),
     /// Nothing was done: the call takes another way, or something is due; ask
-    /// [`Tracker::advance_otherwise`](super::Tracker::advance_otherwise).
-    Otherwise,
+    /// [`Tracker::advance_slow`](super::Tracker::advance_slow).
+    Slow,
 }
 
 /// An execution ends, another begins.

@@ -152,7 +152,7 @@ impl Tracker {
         let rare = match self.advance(node) {
             Advance::GoesOn => usual(None),
             Advance::Turns(turn) => usual(Some(turn)),
-            Advance::Otherwise => self.advance_otherwise(node),
+            Advance::Slow => self.advance_slow(node),
         };
         rare.event(node)
     }
@@ -161,7 +161,7 @@ impl Tracker {
     #[inline(always)]
     pub(crate) fn advance(&mut self, node: NodeId) -> Advance {
         if self.calls + 1 >= self.bound || !self.graph.traverse_latest(self.previous, node) {
-            return Advance::Otherwise;
+            return Advance::Slow;
         }
         self.calls += 1;
         self.previous = node;
@@ -205,7 +205,7 @@ impl Tracker {
 
     /// [`Self::step`] where [`Self::advance`] has done nothing.
     #[inline(never)]
-    pub(crate) fn advance_otherwise(&mut self, node: NodeId) -> Rare {
+    pub(crate) fn advance_slow(&mut self, node: NodeId) -> Rare {
         self.calls += 1;
         let alarm = self.calls >= self.alarm;
         if node as usize >= MAX_NODES {

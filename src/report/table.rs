@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::rows::{IntervalRow, NodeRow, Report, SiteRow};
 use super::share_line;
-use crate::units::{age, bytes, count, signed_percent, time};
+use crate::units::{age, bytes, columns, count, signed_percent, time};
 
 /// Intervals and other call sites that are listed without `all`.
 const LISTED: usize = 20;
@@ -101,13 +101,13 @@ fn interval_lines(report: &Report, shown: usize, calls: usize) -> Vec<String> {
         .map(str::to_owned),
     ];
     heads.extend(listed.iter().map(|row| head(row)));
-    let mut heads = aligned(&heads, "rrrrrll").into_iter();
+    let mut heads = columns(&heads, "rrrrrll").into_iter();
     let nodes: Vec<[String; 5]> = listed
         .iter()
         .flat_map(|row| row.nodes.iter().take(calls))
         .map(|node| node_cells(node, &report.sites[node.site]))
         .collect();
-    let mut nodes = aligned(&nodes, "lrrll").into_iter();
+    let mut nodes = columns(&nodes, "lrrll").into_iter();
     let mut lines: Vec<String> = heads.next().into_iter().collect();
     for row in listed {
         lines.extend(heads.next());
@@ -239,7 +239,7 @@ fn other_sites(report: &Report, shown: usize) -> Vec<String> {
         "Call sites outside the intervals:".to_owned(),
     ];
     lines.extend(
-        aligned(listed, "lrrl")
+        columns(listed, "lrrl")
             .iter()
             .map(|line| format!("      {line}")),
     );
@@ -250,27 +250,6 @@ fn other_sites(report: &Report, shown: usize) -> Vec<String> {
         ));
     }
     lines
-}
-
-/// Rows with their cells padded to columns; `sides` says for each column whether it is flush left or right.
-fn aligned<const N: usize>(rows: &[[String; N]], sides: &str) -> Vec<String> {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0)
-    };
-    let widths: [usize; N] = std::array::from_fn(width);
-    rows.iter()
-        .map(|row| {
-            let mut line = String::new();
-            for ((cell, width), side) in row.iter().zip(widths).zip(sides.chars()) {
-                let _ = match side {
-                    'r' => write!(line, "{cell:>width$}  "),
-                    _ => write!(line, "{cell:<width$}  "),
-                };
-            }
-            line.trim_end().to_owned()
-        })
-        .collect()
 }
 
 /// The line, shortened to the width, with a mark when something is missing. Control characters, which only a

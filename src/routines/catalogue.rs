@@ -28,9 +28,9 @@ use super::{CopyFn, DEFAULT, Features, Routine, RoutineId};
 const KIB: usize = 1024;
 
 /// Up to 256 bytes all routines share one code path, so there is nothing to choose.
-const PLAIN: usize = 512;
+const SEVERAL_MOVES: usize = 512;
 /// Below this the string instructions, which take some 30 cycles to start, are not worth a trial.
-const STRING: usize = KIB;
+const STRING_STARTS: usize = KIB;
 /// Several groups of 512 bytes, or something ahead of a near prefetch.
 const GROUPS: usize = 2 * KIB;
 const NEAR: usize = 2 * KIB;
@@ -108,12 +108,12 @@ const fn overlap(name: &str) -> bool {
 }
 
 table! {
-    copytune_rep_movsb "rep-movsb" BASE STRING "rep movsb and nothing else, as UCX copies inline";
-    copytune_rep_movsb_dst "rep-movsb-dst" BASE STRING "rep movsb, the destination aligned";
-    copytune_rep_movsq_dst "rep-movsq-dst" BASE STRING "rep movsq, the destination aligned";
-    copytune_sse2 "sse2" BASE PLAIN "16-byte moves";
-    copytune_sse2_alt "sse2-alt" BASE PLAIN "16-byte moves, load and store by turns";
-    copytune_sse2_src "sse2-src" BASE PLAIN "16-byte moves, the source aligned";
+    copytune_rep_movsb "rep-movsb" BASE STRING_STARTS "rep movsb and nothing else, as UCX copies inline";
+    copytune_rep_movsb_dst "rep-movsb-dst" BASE STRING_STARTS "rep movsb, the destination aligned";
+    copytune_rep_movsq_dst "rep-movsq-dst" BASE STRING_STARTS "rep movsq, the destination aligned";
+    copytune_sse2 "sse2" BASE SEVERAL_MOVES "16-byte moves";
+    copytune_sse2_alt "sse2-alt" BASE SEVERAL_MOVES "16-byte moves, load and store by turns";
+    copytune_sse2_src "sse2-src" BASE SEVERAL_MOVES "16-byte moves, the source aligned";
     copytune_sse2_pft0_512 "sse2-pft0-512" BASE NEAR "16-byte moves, prefetch into all levels 512 bytes ahead";
     copytune_sse2_pft0_1024 "sse2-pft0-1024" BASE NEAR "16-byte moves, prefetch into all levels 1024 bytes ahead";
     copytune_sse2_pfnta_512 "sse2-pfnta-512" BASE NEAR "16-byte moves, prefetch past L2 512 bytes ahead";
@@ -121,14 +121,14 @@ table! {
     copytune_sse2_pft0w_512 "sse2-pft0w-512" PREFETCHW NEAR "16-byte moves, prefetch of source and destination 512 bytes ahead";
     copytune_sse2_nt "sse2-nt" BASE NT "16-byte moves, non-temporal stores";
     copytune_sse2_nt_pfnta_512 "sse2-nt-pfnta-512" BASE NT "16-byte moves, non-temporal stores, prefetch past L2 512 bytes ahead";
-    copytune_sse2_back "sse2-back" BASE PLAIN "16-byte moves, from the end down";
+    copytune_sse2_back "sse2-back" BASE SEVERAL_MOVES "16-byte moves, from the end down";
     copytune_sse2_2page "sse2-2page" BASE PAGES_2 "16-byte moves, two pages interleaved";
     copytune_sse2_nt_4page "sse2-nt-4page" BASE PAGES_4 "16-byte moves, non-temporal stores, four pages interleaved";
     copytune_sse2_nt_block16k "sse2-nt-block16k" BASE NT "16-byte moves, non-temporal stores, 16 KiB at a time through L1";
     copytune_sse2_pft0_1024_tlb "sse2-pft0-1024-tlb" BASE PAGES_2 "16-byte moves, prefetch into all levels 1024 bytes ahead, translations primed";
-    copytune_avx2 "avx2" AVX2 PLAIN "32-byte moves";
-    copytune_avx2_alt "avx2-alt" AVX2 PLAIN "32-byte moves, load and store by turns";
-    copytune_avx2_src "avx2-src" AVX2 PLAIN "32-byte moves, the source aligned";
+    copytune_avx2 "avx2" AVX2 SEVERAL_MOVES "32-byte moves";
+    copytune_avx2_alt "avx2-alt" AVX2 SEVERAL_MOVES "32-byte moves, load and store by turns";
+    copytune_avx2_src "avx2-src" AVX2 SEVERAL_MOVES "32-byte moves, the source aligned";
     copytune_avx2_g512 "avx2-g512" AVX2 GROUPS "32-byte moves, groups of 512 bytes";
     copytune_avx2_g512_pfw_512 "avx2-g512-pfw-512" AVX2_W NEAR "32-byte moves, groups of 512 bytes, prefetch of the destination for writing 512 bytes ahead";
     copytune_avx2_pft0_256 "avx2-pft0-256" AVX2 NEAR "32-byte moves, prefetch into all levels 256 bytes ahead";
@@ -146,7 +146,7 @@ table! {
     copytune_avx2_nt "avx2-nt" AVX2 NT "32-byte moves, non-temporal stores";
     copytune_avx2_nt_pfnta_512 "avx2-nt-pfnta-512" AVX2 NT "32-byte moves, non-temporal stores, prefetch past L2 512 bytes ahead";
     copytune_avx2_nt_pft0_1024 "avx2-nt-pft0-1024" AVX2 NT "32-byte moves, non-temporal stores, prefetch into all levels 1024 bytes ahead";
-    copytune_avx2_back "avx2-back" AVX2 PLAIN "32-byte moves, from the end down";
+    copytune_avx2_back "avx2-back" AVX2 SEVERAL_MOVES "32-byte moves, from the end down";
     copytune_avx2_back_pft0_512 "avx2-back-pft0-512" AVX2 NEAR "32-byte moves, from the end down, prefetch into all levels 512 bytes ahead";
     copytune_avx2_back_pfw_512 "avx2-back-pfw-512" AVX2_W NEAR "32-byte moves, from the end down, prefetch of the destination for writing 512 bytes ahead";
     copytune_avx2_back_nt "avx2-back-nt" AVX2 NT "32-byte moves, from the end down, non-temporal stores";
@@ -160,9 +160,9 @@ table! {
     copytune_avx2_block4k "avx2-block4k" AVX2 PAGES_2 "32-byte moves, 4 KiB at a time through L1";
     copytune_avx2_nt_block16k "avx2-nt-block16k" AVX2 NT "32-byte moves, non-temporal stores, 16 KiB at a time through L1";
     copytune_avx2_pft0_1024_tlb "avx2-pft0-1024-tlb" AVX2 PAGES_2 "32-byte moves, prefetch into all levels 1024 bytes ahead, translations primed";
-    copytune_avx512 "avx512" AVX512 PLAIN "64-byte moves";
-    copytune_avx512_alt "avx512-alt" AVX512 PLAIN "64-byte moves, load and store by turns";
-    copytune_avx512_src "avx512-src" AVX512 PLAIN "64-byte moves, the source aligned";
+    copytune_avx512 "avx512" AVX512 SEVERAL_MOVES "64-byte moves";
+    copytune_avx512_alt "avx512-alt" AVX512 SEVERAL_MOVES "64-byte moves, load and store by turns";
+    copytune_avx512_src "avx512-src" AVX512 SEVERAL_MOVES "64-byte moves, the source aligned";
     copytune_avx512_g512 "avx512-g512" AVX512 GROUPS "64-byte moves, groups of 512 bytes";
     copytune_avx512_g512_pfw_512 "avx512-g512-pfw-512" AVX512_W NEAR "64-byte moves, groups of 512 bytes, prefetch of the destination for writing 512 bytes ahead";
     copytune_avx512_pft0_256 "avx512-pft0-256" AVX512 NEAR "64-byte moves, prefetch into all levels 256 bytes ahead";
@@ -180,7 +180,7 @@ table! {
     copytune_avx512_nt "avx512-nt" AVX512 NT "64-byte moves, non-temporal stores";
     copytune_avx512_nt_pfnta_512 "avx512-nt-pfnta-512" AVX512 NT "64-byte moves, non-temporal stores, prefetch past L2 512 bytes ahead";
     copytune_avx512_nt_pft0_1024 "avx512-nt-pft0-1024" AVX512 NT "64-byte moves, non-temporal stores, prefetch into all levels 1024 bytes ahead";
-    copytune_avx512_back "avx512-back" AVX512 PLAIN "64-byte moves, from the end down";
+    copytune_avx512_back "avx512-back" AVX512 SEVERAL_MOVES "64-byte moves, from the end down";
     copytune_avx512_back_pft0_512 "avx512-back-pft0-512" AVX512 NEAR "64-byte moves, from the end down, prefetch into all levels 512 bytes ahead";
     copytune_avx512_back_pfw_512 "avx512-back-pfw-512" AVX512_W NEAR "64-byte moves, from the end down, prefetch of the destination for writing 512 bytes ahead";
     copytune_avx512_back_nt "avx512-back-nt" AVX512 NT "64-byte moves, from the end down, non-temporal stores";

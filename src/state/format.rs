@@ -304,14 +304,14 @@ impl History {
     pub const UNIT: f32 = 1000.0;
 
     /// Most points that are believed.
-    pub const MOST: usize = 4096;
+    pub const MOST_POINTS: usize = 4096;
 
     /// Whether there is one cost, best and phase for each point, and not too many.
     pub fn is_consistent(&self) -> bool {
         let phases = self.phases.iter().map(|(_, points)| u64::from(*points));
         self.stride > 0
             && self.costs.len() == self.bests.len()
-            && self.costs.len() <= Self::MOST
+            && self.costs.len() <= Self::MOST_POINTS
             && phases.sum::<u64>() == self.costs.len() as u64
     }
 

@@ -375,7 +375,7 @@ impl Record {
             tuner: saved.and_then(|tuner| serde_json::to_value(tuner).ok()),
             history: history
                 .filter(|history| !history.is_empty())
-                .map(|history| plain_history(&history)),
+                .map(|history| saved_history(&history)),
             ..format::Interval::default()
         })
     }
@@ -394,13 +394,13 @@ fn phase(interval: &Interval, chosen: &[Option<String>]) -> format::Phase {
     match (interval.stage, &interval.tuner) {
         // What other intervals have adopted for its nodes, if this one is not known.
         (Stage::Replayed, _) if chosen.iter().any(Option::is_some) => format::Phase::Adopted,
-        (Stage::Tuning, Some(tuner)) => plain_phase(tuner.decision()),
+        (Stage::Tuning, Some(tuner)) => saved_phase(tuner.decision()),
         (Stage::Watching | Stage::Profiled, _) => format::Phase::Baseline,
         _ => format::Phase::Rejected,
     }
 }
 
-fn plain_phase(phase: Phase) -> format::Phase {
+fn saved_phase(phase: Phase) -> format::Phase {
     match phase {
         Phase::Baseline => format::Phase::Baseline,
         Phase::Quench => format::Phase::Quench,
@@ -410,17 +410,17 @@ fn plain_phase(phase: Phase) -> format::Phase {
     }
 }
 
-fn plain_history(history: &History) -> format::History {
+fn saved_history(history: &History) -> format::History {
     let points = history.points().iter();
     format::History {
         stride: history.stride(),
         ..points
             .map(|point| {
                 // A conversion from floating point saturates.
-                let plain = |cost: f32| (cost * format::History::UNIT).round() as u16;
+                let saved = |cost: f32| (cost * format::History::UNIT).round() as u16;
                 (
-                    plain(point.cost),
-                    plain(point.best),
+                    saved(point.cost),
+                    saved(point.best),
                     match point.purpose {
                         Purpose::Search => format::Phase::Quench,
                         Purpose::Comparison => format::Phase::Guard,

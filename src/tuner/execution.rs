@@ -18,7 +18,7 @@ impl Tuner {
     /// for each.
     pub fn conclude(&mut self, class: u32, cost: f64, mut own: impl FnMut(usize) -> f64) -> bool {
         if !matches!(self.state, State::Search(_)) {
-            return self.conclude_otherwise(class, cost, own);
+            return self.conclude_slow(class, cost, own);
         }
         while let Some(variable) = self.uncounted() {
             self.count(own(variable));
@@ -120,7 +120,7 @@ impl Tuner {
         self.classes.consider(candidate, cost, model.noise());
         let verdict = Verdict { estimate, new_best };
         if !self.on_fast_path {
-            self.advance_otherwise(verdict);
+            self.advance_slow(verdict);
             return true;
         }
         let settled = strategies::DEFAULT.advance(&mut self.search, verdict);
@@ -132,7 +132,7 @@ impl Tuner {
 
     /// Where not every execution is the strategy's, but defaults are owed, or with another strategy than the default one.
     #[inline(never)]
-    fn advance_otherwise(&mut self, verdict: Verdict) {
+    fn advance_slow(&mut self, verdict: Verdict) {
         if self.owed == 0 {
             if let Some(is_over) = self.state.searching_further().and_then(Further::pass) {
                 self.search.progress.total += 1;
@@ -174,7 +174,7 @@ impl Tuner {
 
     /// An execution while nothing is explored.
     #[inline(never)]
-    fn conclude_otherwise(&mut self, class: u32, cost: f64, own: impl FnMut(usize) -> f64) -> bool {
+    fn conclude_slow(&mut self, class: u32, cost: f64, own: impl FnMut(usize) -> f64) -> bool {
         let before = self.phase();
         if self.is_undecided() {
             self.effort.count();

@@ -1,4 +1,8 @@
-//! Numbers with units, three significant digits at least, for people.
+//! Numbers with units, three significant digits at least, and columns of text, for people.
+
+mod columns;
+
+pub use columns::columns;
 
 /// A time: `12.3 µs`.
 pub fn time(seconds: f64) -> String {

@@ -15,7 +15,7 @@ mod rounds;
 mod stage;
 mod summary;
 
-use super::kept::Kept;
+use super::journal::Journal;
 use super::{Findings, Results};
 use crate::routines::{Trap, traps};
 use plan::{Plan, Request};
@@ -29,22 +29,26 @@ pub const NAME: &str = "copy";
 /// One line for the list.
 pub const ABOUT: &str = "every copy routine by size, alignment and state of the data; needs no MPI";
 
-/// Measures, in about the time that is given; rounds that an interrupted run has kept are not made again.
+/// Measures, in about the time that is given; rounds that an interrupted run has written down are not made again.
 ///
 /// # Errors
 /// There is nothing to measure, no memory, or a routine copied wrongly: one sentence.
-pub fn measure(request: &Request, time: Duration, kept: Kept) -> Result<Results, String> {
+pub fn measure(request: &Request, time: Duration, journal: Journal) -> Result<Results, String> {
     // On a thread of its own, so that the caller's is not bound to a processor.
     std::thread::scope(|scope| {
-        let measuring = scope.spawn(move || bound_to_one_core(request, time, kept));
+        let measuring = scope.spawn(move || bound_to_one_core(request, time, journal));
         measuring
             .join()
             .unwrap_or_else(|_| Err("the benchmark failed inside; please report it".to_owned()))
     })
 }
 
-fn bound_to_one_core(request: &Request, time: Duration, kept: Kept) -> Result<Results, String> {
-    let machine = kept.begun()?;
+fn bound_to_one_core(
+    request: &Request,
+    time: Duration,
+    journal: Journal,
+) -> Result<Results, String> {
+    let machine = journal.begun()?;
     let (own, other) = partner::processors();
     if let Some(cpu) = own {
         partner::pin(cpu)?;
@@ -59,13 +63,13 @@ fn bound_to_one_core(request: &Request, time: Duration, kept: Kept) -> Result<Re
         other.filter(|_| with_partner),
     )?;
     let traps = traps(request.features, &caches);
-    let outcome = rounds::run(&plan, request, &mut stage, limits_at, time, &kept)
+    let outcome = rounds::run(&plan, request, &mut stage, limits_at, time, &journal)
         .map_err(|wrong| format!("{wrong} (--seed {})", request.seed))?;
     let summary = Summary::new(&outcome, last_cache);
 
     let mut notes = vec![summary::resolution(&plan, outcome.rounds)];
     notes.push(format!("Orders: --seed {} repeats them.", request.seed));
-    notes.extend(kept.note());
+    notes.extend(journal.note());
     notes.extend(summary.noise());
     if other.is_none() {
         notes.push(
@@ -76,7 +80,7 @@ fn bound_to_one_core(request: &Request, time: Duration, kept: Kept) -> Result<Re
         format!("{}: {about}", if *noticed { "trap" } else { "no trap" })
     };
     notes.extend(traps.iter().map(told));
-    kept.finish();
+    journal.finish();
     Ok(Results::new(
         NAME,
         request.quick,

@@ -9,7 +9,7 @@ use super::racing::Measured;
 use super::stage::Stage;
 use crate::bench::Progress;
 use crate::bench::compare::middle;
-use crate::bench::kept::Kept;
+use crate::bench::journal::Journal;
 use crate::routines::{CopyFn, DEFAULT, Features, RoutineId, catalogue};
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -73,7 +73,7 @@ pub fn run(
     stage: &mut Stage,
     limits_at: Cell,
     time: Duration,
-    kept: &Kept,
+    journal: &Journal,
 ) -> Result<Outcome, String> {
     let mut race = Race {
         features: request.features,
@@ -102,7 +102,7 @@ pub fn run(
         );
         race.shuffle(0, chosen.done);
         let name = format!("choosing {}", chosen.done);
-        let round = kept.step(&name, || race.choose(&cells, &kernels, &what))?;
+        let round = journal.step(&name, || race.choose(&cells, &kernels, &what))?;
         round.add_chosen(&mut cells, &mut kernels);
         chosen.advance();
         cells.iter_mut().for_each(Measured::drop_behind);
@@ -123,7 +123,7 @@ pub fn run(
         race.shuffle(1, compared.done);
         // Of these routines: further rounds of choosing may have found others.
         let name = format!("comparing {} {bests:?}", compared.done);
-        let round = kept.step(&name, || race.verify(&cells, &limits, &what))?;
+        let round = journal.step(&name, || race.verify(&cells, &limits, &what))?;
         round.add_compared(&mut cells, &mut limits);
         compared.advance();
     }

@@ -238,7 +238,7 @@ impl Bench<'_> {
             self.title,
             self.copies.name()
         );
-        let state = self.setting.kept.dir().join(&series);
+        let state = self.setting.journal.dir().join(&series);
         let job = Job::ranks(self.library, RANKS, self.path)
             .args(self.program.arguments(self.setting.quick))
             .copies(self.copies);
@@ -249,7 +249,7 @@ impl Bench<'_> {
                 .shim(&self.setting.shim, &state)
                 .env("COPYTUNE_MODE", "replay"),
         };
-        self.setting.kept.step(&format!("{series} {step}"), || {
+        self.setting.journal.step(&format!("{series} {step}"), || {
             self.program
                 .seconds(&job.run(&self.setting.scratch)?.stdout)
         })

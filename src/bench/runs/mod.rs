@@ -189,13 +189,13 @@ impl Case<'_> {
     /// Where the state lies that this round starts from.
     fn state(&self, round: usize) -> PathBuf {
         let block = round / ROUNDS_OF_A_STATE;
-        (self.setting.kept.dir()).join(self.name(&format!("state-{block}")))
+        (self.setting.journal.dir()).join(self.name(&format!("state-{block}")))
     }
 
     /// Tunes twice, from nothing. One step: what an interruption leaves half done is not used.
     fn prepare(&self, round: usize) -> Result<(), String> {
         let state = self.state(round);
-        (self.setting.kept).step(&self.name(&format!("tuned for round {round}")), || {
+        (self.setting.journal).step(&self.name(&format!("tuned for round {round}")), || {
             let fresh = self.directory()?;
             let job = self.job.clone().preload(&self.setting.shim, fresh.path());
             for _ in 0..PREPARING {
@@ -209,7 +209,7 @@ impl Case<'_> {
     /// One run that is timed, now or before.
     fn run(&self, kind: Kind, round: usize) -> Result<Found, String> {
         let step = self.name(&format!("round {round} {}", kind.name()));
-        self.setting.kept.step(&step, || {
+        self.setting.journal.step(&step, || {
             let state = self.directory()?;
             if kind.is_prepared() {
                 copy(&self.state(round), state.path())?;

@@ -1,6 +1,6 @@
 use super::cells::{Cell, deciding, mean, panel};
 use super::*;
-use crate::bench::kept::Kept;
+use crate::bench::journal::Journal;
 use crate::bench::targets::{self, Verdict};
 use std::cell::RefCell;
 
@@ -135,14 +135,14 @@ fn each_kind_of_run_starts_from_its_own_state() {
     let dir = tempfile::tempdir().expect("a temporary directory can be made");
     let scratch = dir.path().join("scratch");
     fs::create_dir(&scratch).expect("writable");
-    let kept = Kept::open(dir.path(), "runs", &[], false).expect("writable");
+    let journal = Journal::open(dir.path(), "runs", &[], false).expect("writable");
     let setting = Setting {
         shim: PathBuf::new(),
         libraries: Vec::new(),
         quick: true,
         cache: dir.path().to_owned(),
         scratch: scratch.clone(),
-        kept,
+        journal,
     };
     let script = "if [ -n \"$COPYTUNE_DIR\" ]; then mkdir -p $COPYTUNE_DIR/in; echo >> $COPYTUNE_DIR/in/runs; \
                   echo $COPYTUNE_MODE/$COPYTUNE_DIRECT/$(wc -l < $COPYTUNE_DIR/in/runs); else echo none; fi";
@@ -199,7 +199,7 @@ fn a_run_without_times_or_after_an_internal_error_counts_for_nothing() {
         quick: true,
         cache: dir.path().to_owned(),
         scratch: dir.path().to_owned(),
-        kept: Kept::open(dir.path(), "runs", &[], false).expect("writable"),
+        journal: Journal::open(dir.path(), "runs", &[], false).expect("writable"),
     };
     let error = |script: &str, seconds: &'static [f64]| {
         let case = Case {

@@ -151,7 +151,7 @@ fn walk(
         };
         let seed = (bytes << 8) ^ (kind << 7 | number) as u64;
         let name = bench.step_name(&format!("walk {kind} {number} {bytes}"));
-        let found: Vec<Vec<f64>> = bench.setting.kept.step(&name, || {
+        let found: Vec<Vec<f64>> = bench.setting.journal.step(&name, || {
             walker.walk(bench.messages, bytes, pairs, EXECUTIONS[kind], seed)
         })?;
         let level = middle(&found.concat());

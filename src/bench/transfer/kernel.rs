@@ -46,7 +46,8 @@ pub fn measure(bench: &mut Bench, plan: &Plan) -> Result<Times, String> {
                     .env("COPYTUNE_MODE", "replay"),
             };
             let name = bench.step_name(&format!("round {round} {}", ARMS[arm]));
-            let lines = (bench.setting.kept).step(&name, || sizes(&job, &bench.setting.scratch))?;
+            let lines =
+                (bench.setting.journal).step(&name, || sizes(&job, &bench.setting.scratch))?;
             for ((times, line), &bytes) in
                 (times.arms[arm].times.iter_mut().zip(&lines)).zip(&plan.sizes)
             {

@@ -236,7 +236,7 @@ impl Bench<'_> {
     /// Where the tuned selection is.
     fn state(&self) -> std::path::PathBuf {
         let name = format!("{}-{}", self.library.family.key(), self.copies.name());
-        self.setting.kept.dir().join(name)
+        self.setting.journal.dir().join(name)
     }
 
     /// The whole title of this part.
@@ -270,7 +270,7 @@ impl Bench<'_> {
                 .shim(&self.setting.shim, &self.state());
             let name = self.step_name(&format!("tuning {run}"));
             self.setting
-                .kept
+                .journal
                 .step(&name, || sizes(&job, &self.setting.scratch).map(|_| ()))?;
             self.progress.advance(TUNING);
         }

@@ -86,7 +86,7 @@ fn one(bench: &Bench, arm: &Arm, size: usize, bytes: u64, round: usize) -> Resul
         (None, false) => job.shim(shim, &state).env("COPYTUNE_MODE", "replay"),
     };
     let name = bench.step_name(&format!("round {round} {bytes} {}", arm.name));
-    let lines = (bench.setting.kept).step(&name, || sizes(&job, &bench.setting.scratch))?;
+    let lines = (bench.setting.journal).step(&name, || sizes(&job, &bench.setting.scratch))?;
     let line = lines.first().filter(|line| line.bytes == bytes);
     line.map(|line| line.median_seconds)
         .ok_or_else(|| format!("the program bandwidth measured no time for {bytes} bytes"))

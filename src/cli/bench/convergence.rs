@@ -13,6 +13,8 @@ use crate::cli::Outcome;
 ///
 /// Tuners search the solution spaces that `copytune bench space --json FILE` measured, with costs drawn from the times in it; without FILE, synthetic
 /// spaces. Nothing is timed and no MPI is needed: the same file gives the same figures on every machine, busy or not.
+///
+/// Example: copytune bench convergence space.json --seeds 100
 #[derive(Parser)]
 pub struct Args {
     /// What `copytune bench space --json FILE` has written [default: synthetic spaces]

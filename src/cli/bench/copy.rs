@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::Parser;
 use copytune_core::bench::copy::{NAME, measure};
 use copytune_core::bench::copy::plan::{Placement, Request, State, parse_sizes};
-use copytune_core::bench::kept::Kept;
+use copytune_core::bench::journal::Journal;
 use copytune_core::bench::{conditions, programs};
 
 use super::outputs::Outputs;
@@ -16,6 +16,8 @@ use crate::cli::{Outcome, env};
 /// Compares the best routine of each cell (size, alignment, state) with libc's memcpy, and with the fastest streams of memory that
 /// one core of the machine can read, write and copy. Needs no MPI, two cores, and some 300 MiB of memory. Both cores are kept
 /// busy: run it on an idle machine. COPYTUNE_CPU_MASK lowers the features that routines may use; taskset chooses the cores.
+///
+/// Example: copytune bench copy --quick --sizes 4K..1M
 #[derive(Parser)]
 pub struct Args {
     /// Under a minute: fewer sizes, alignments and rounds, and only routines that are sensible for a size
@@ -65,19 +67,19 @@ impl Args {
         );
         let mut conditions = conditions(&[], None);
         conditions.push(options);
-        let kept = Kept::open(&programs::cache_dir(), NAME, &conditions, self.anew)?;
+        let journal = Journal::open(&programs::cache_dir(), NAME, &conditions, self.anew)?;
         let request = Request {
             quick: self.quick,
             sizes: self.sizes.unwrap_or_default().0,
             placements: self.alignments.unwrap_or_default().0,
             states: self.states.unwrap_or_default().0,
             routines: self.routines,
-            seed: kept.step("seed", || Ok(self.seed.unwrap_or_else(from_clock)))?,
+            seed: journal.step("seed", || Ok(self.seed.unwrap_or_else(from_clock)))?,
             features,
         };
         let minutes = self.minutes.unwrap_or(if self.quick { 0.8 } else { 9.0 });
         let time = Duration::from_secs_f64(60.0 * minutes);
-        self.outputs.emit(measure(&request, time, kept)?)
+        self.outputs.emit(measure(&request, time, journal)?)
     }
 }
 

@@ -13,6 +13,8 @@ use crate::cli::Outcome;
 ///
 /// Each runs without copytune, in replay of what some runs have tuned, and with tuning going on, by turns: intervals at 95, 99 and 99.9 %,
 /// analysis of variance, medians and robust spread.
+///
+/// Example: copytune bench nas --programs cg --class W --copies kernel
 #[derive(Parser)]
 pub struct Args {
     #[command(flatten)]

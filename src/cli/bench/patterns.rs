@@ -14,6 +14,8 @@ Each pattern runs, all sizes in one run and with as many iterations as users' be
 in replay; and, for reference, in replay with direct copies forced wherever possible. Random programs are timed whole. All run by turns.";
 
 /// The patterns in which programs send messages, by size, and random programs, with and without copytune
+///
+/// Example: copytune bench patterns --quick --patterns pingpong,window
 #[derive(Parser)]
 #[command(after_help = compared())]
 pub struct Args {
@@ -73,10 +75,10 @@ fn pattern(text: &str) -> Result<&'static Pattern, String> {
 }
 
 fn bytes(text: &str) -> Result<u64, String> {
-    const MOST: u64 = 4 << 20;
+    const MOST_BYTES: u64 = 4 << 20;
     let bytes = parse_bytes(text).and_then(|bytes| u64::try_from(bytes).ok());
     bytes
-        .filter(|bytes| (1..=MOST).contains(bytes))
+        .filter(|bytes| (1..=MOST_BYTES).contains(bytes))
         .ok_or_else(|| "a size from 1 to 4M".to_owned())
 }
 

@@ -14,6 +14,8 @@ use crate::cli::{Outcome, env};
 /// Two processes send a message there and back, with copies in user space: contiguous and strided, untouched and touched. Every pair of
 /// routines is measured many times, in random order. Says which pair is best, and whether it is another one under other conditions.
 /// Of several MPI libraries the first is taken. What --json names is written after each walk through all pairs: the same command continues an interrupted measurement.
+///
+/// Example: copytune bench space --sizes 64K --json space.json
 #[derive(Parser)]
 pub struct Args {
     #[command(flatten)]
@@ -50,14 +52,14 @@ impl Args {
         self.outputs.check_writable()?;
         let (setting, _scratch) = self.setup.prepare(NAME, &plan)?;
         // Without a file that the user names, one beside what other interrupted benchmarks keep.
-        let file = file.unwrap_or_else(|| setting.kept.dir().join("space.json"));
+        let file = file.unwrap_or_else(|| setting.journal.dir().join("space.json"));
         if self.setup.anew && file.exists() {
             std::fs::remove_file(&file)
                 .map_err(|error| format!("{} cannot be removed: {error}", file.display()))?;
         }
         let library = setting.libraries.first().ok_or("no MPI library is installed")?;
         let measured = measure(plan, &setting, library, &file)?;
-        setting.kept.finish();
+        setting.journal.finish();
         self.outputs.emit(results(&measured, &setting))
     }
 }

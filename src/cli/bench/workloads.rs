@@ -12,6 +12,8 @@ use crate::cli::Outcome;
 ///
 /// Each runs without copytune, and with it for the first and the third time and in replay, by turns: how much faster or slower, with 95 % intervals,
 /// and whether the results are the same.
+///
+/// Example: copytune bench workloads --quick --workloads em3d
 #[derive(Parser)]
 pub struct Args {
     #[command(flatten)]

@@ -31,7 +31,7 @@ impl Interval {
         };
         self.unread = false;
         if tuner.phase() != Phase::Quench {
-            return self.tune_otherwise(class, ticks, nodes);
+            return self.tune_slow(class, ticks, nodes);
         }
         if let Some(variable) = tuner.uncounted() {
             tuner.count(own_of(&self.variables, variable, nodes));
@@ -45,7 +45,7 @@ impl Interval {
 
     /// The same while nothing is explored.
     #[inline(never)]
-    fn tune_otherwise(&mut self, class: u32, ticks: f64, nodes: &mut [Node]) -> bool {
+    fn tune_slow(&mut self, class: u32, ticks: f64, nodes: &mut [Node]) -> bool {
         let Some(tuner) = &mut self.tuner else {
             return false;
         };

@@ -34,7 +34,7 @@ impl Hooked {
             engine.step(node, clock);
             if engine.rest_is_due() {
                 rest = engine.take_rest(clock, self.idle);
-                engine.begin_stretch(clock);
+                engine.begin_period(clock);
             }
         }
         self.machine.copy(node, bytes, work);

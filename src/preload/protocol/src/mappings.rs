@@ -54,9 +54,9 @@ impl Mapping {
 }
 
 /// The calling process's, opened while that was possible.
-static KEPT: OnceLock<Option<Kept>> = OnceLock::new();
+static KEPT: OnceLock<Option<Journal>> = OnceLock::new();
 
-struct Kept {
+struct Journal {
     mappings: Mappings,
     /// What the descriptor was then: the program may close it and open something else.
     identity: (libc::dev_t, libc::ino_t),
@@ -68,7 +68,7 @@ pub fn keep() {
     KEPT.get_or_init(|| {
         let mappings = Mappings::of(0)?.lift();
         let identity = mappings.identity()?;
-        Some(Kept { mappings, identity })
+        Some(Journal { mappings, identity })
     });
 }
 

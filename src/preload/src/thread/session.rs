@@ -189,7 +189,7 @@ impl Session {
         if self.dozed {
             self.rouse();
         }
-        self.engine.begin_stretch(&mut Ticks);
+        self.engine.begin_period(&mut Ticks);
         rest
     }
 

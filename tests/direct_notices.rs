@@ -1,4 +1,4 @@
-//! Messages whose blocking senders tell where they lie (tests/programs/direct_told.c): which are told of, and that every byte
+//! Messages whose blocking senders tell where they lie (tests/programs/direct_notices.c): which are told of, and that every byte
 //! arrives whatever becomes of the memory, the thread or the process. That the words are right, tests/direct_slot.rs shows.
 
 mod common;
@@ -8,7 +8,7 @@ use common::direct::{
     KERNELS, assert_caught, exact, forced, hazards, job, killed, read_directly, same, told, ways,
 };
 
-const PROGRAM: &str = "direct_told.c";
+const PROGRAM: &str = "direct_notices.c";
 
 /// Which of a program's direct reads are told of by the senders.
 #[derive(Debug, Clone, Copy, PartialEq)]

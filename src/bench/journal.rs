@@ -1,6 +1,6 @@
 //! What an interrupted benchmark has measured, kept for the next run of the same one.
 //!
-//! A benchmark that takes minutes is made of steps: runs of programs, or rounds. [`Kept::step`] gives back what a step found,
+//! A benchmark that takes minutes is made of steps: runs of programs, or rounds. [`Journal::step`] gives back what a step found,
 //! measured now or before. The steps lie in a directory of the cache, with the states that tuning runs have left
 //! there; its name depends on everything that the figures depend on, so what was measured otherwise is never mixed in. It goes when the benchmark has ended.
 
@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// The directory of one benchmark that is running, or was interrupted.
 #[derive(Debug)]
-pub struct Kept {
+pub struct Journal {
     dir: PathBuf,
     steps: RefCell<HashMap<String, Value>>,
     file: RefCell<File>,
@@ -37,7 +37,7 @@ struct Line {
 
 const FILE: &str = "steps";
 
-impl Kept {
+impl Journal {
     /// Opens what is kept of a benchmark under these conditions; all that can change the figures must be among them. `anew` forgets it first.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Kept {
         benchmark: &str,
         conditions: &[String],
         anew: bool,
-    ) -> Result<Kept, String> {
+    ) -> Result<Journal, String> {
         let hash = xxh3_64(conditions.join("\n").as_bytes());
         let dir = cache
             .join("unfinished")
@@ -83,7 +83,7 @@ impl Kept {
             .map_err(cannot)?;
         // What was cut off in the middle of a line.
         file.set_len(whole as u64).map_err(cannot)?;
-        Ok(Kept {
+        Ok(Journal {
             found: steps.len(),
             steps: RefCell::new(steps),
             file: RefCell::new(file),
@@ -179,7 +179,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for Journal {
     /// Leaves nothing behind where nothing was kept but how the machine was.
     fn drop(&mut self) {
         if self.steps.borrow().len() <= 1 {
@@ -215,14 +215,14 @@ fn read(text: &str) -> (HashMap<String, Value>, usize) {
 mod tests {
     use super::*;
 
-    fn open(cache: &Path, condition: &str, anew: bool) -> Result<Kept, String> {
-        Kept::open(cache, "nas", &[condition.to_owned()], anew)
+    fn open(cache: &Path, condition: &str, anew: bool) -> Result<Journal, String> {
+        Journal::open(cache, "nas", &[condition.to_owned()], anew)
     }
 
     /// Whether the step had to be measured, and what was found.
-    fn step(kept: &Kept, name: &str, value: f64) -> (bool, Vec<f64>) {
+    fn step(journal: &Journal, name: &str, value: f64) -> (bool, Vec<f64>) {
         let mut measured = false;
-        let found = kept.step(name, || {
+        let found = journal.step(name, || {
             measured = true;
             Ok(vec![value, 0.1])
         });
@@ -258,10 +258,10 @@ mod tests {
     #[test]
     fn a_run_that_measured_nothing_leaves_nothing() {
         let cache = tempfile::tempdir().expect("a temporary directory can be made");
-        let kept = open(cache.path(), "a", false).expect("writable");
-        kept.begun().expect("a machine");
-        assert_eq!(kept.note(), None);
-        drop(kept);
+        let journal = open(cache.path(), "a", false).expect("writable");
+        journal.begun().expect("a machine");
+        assert_eq!(journal.note(), None);
+        drop(journal);
         let left = fs::read_dir(cache.path().join("unfinished")).expect("a directory");
         assert_eq!(left.count(), 0);
     }
@@ -269,28 +269,28 @@ mod tests {
     #[test]
     fn a_line_that_was_cut_off_is_forgotten() {
         let cache = tempfile::tempdir().expect("a temporary directory can be made");
-        let kept = open(cache.path(), "a", false).expect("writable");
-        step(&kept, "zero", 0.0);
-        step(&kept, "one", 1.0);
-        step(&kept, "two", 2.0);
-        let path = kept.dir().join(FILE);
-        drop(kept);
+        let journal = open(cache.path(), "a", false).expect("writable");
+        step(&journal, "zero", 0.0);
+        step(&journal, "one", 1.0);
+        step(&journal, "two", 2.0);
+        let path = journal.dir().join(FILE);
+        drop(journal);
         let text = fs::read_to_string(&path).expect("it is there");
         fs::write(&path, &text[..text.len() - 3]).expect("writable");
-        let kept = open(cache.path(), "a", false).expect("writable");
-        assert_eq!(kept.found, 2);
-        assert_eq!(step(&kept, "two", 5.0), (true, vec![5.0, 0.1]));
-        drop(kept);
+        let journal = open(cache.path(), "a", false).expect("writable");
+        assert_eq!(journal.found, 2);
+        assert_eq!(step(&journal, "two", 5.0), (true, vec![5.0, 0.1]));
+        drop(journal);
         assert_eq!(open(cache.path(), "a", false).expect("writable").found, 3);
     }
 
     #[test]
     fn one_at_a_time_and_in_a_directory_that_can_be_written() {
         let cache = tempfile::tempdir().expect("a temporary directory can be made");
-        let kept = open(cache.path(), "a", false).expect("writable");
+        let journal = open(cache.path(), "a", false).expect("writable");
         let error = open(cache.path(), "a", false).map(drop).unwrap_err();
         assert!(error.contains("running already"), "{error}");
-        drop(kept);
+        drop(journal);
         let file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
         let error = open(file.path(), "a", false).map(drop).unwrap_err();
         assert!(error.contains("XDG_CACHE_HOME"), "{error}");
