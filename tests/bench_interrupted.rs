@@ -24,7 +24,7 @@ fn interrupted(command: &mut Command, cache: &Path, least: usize) -> usize {
         let steps = kept_steps(cache);
         let ended = child.try_wait().expect("a child");
         assert!(ended.is_none(), "{ended:?} with {steps} steps");
-        assert!(begun.elapsed().as_secs() < 100, "{steps} steps");
+        assert!(begun.elapsed().as_secs() < 900, "{steps} steps");
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     child.kill().expect("it runs");

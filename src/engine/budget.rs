@@ -63,7 +63,7 @@ impl Budget {
     }
 
     /// Calls that make up a rest, if one comes every so many ticks.
-    pub(super) fn calls_of_a_rest(&self, call: f64) -> u32 {
+    pub(super) fn calls_of_dormancy(&self, call: f64) -> u32 {
         (DORMANCY * self.rate / call.max(1.0)) as u32
     }
 

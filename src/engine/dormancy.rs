@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unseen_calls_of_a_rest_count_once() {
+    fn the_unseen_calls_of_dormancy_count_once() {
         let mut dormancy = Dormancy::new(SLICE);
         assert_eq!(dormancy.unseen(0), 0);
         until_dormant(&mut dormancy);

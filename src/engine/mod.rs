@@ -13,10 +13,11 @@ mod node;
 mod partition;
 mod recorded;
 mod retired;
+mod schedule;
 mod trial;
 
 use budget::Budget;
-use dormancy::{Dormancy, LONG_SLICE, LONGEST, SLICE};
+use dormancy::{Dormancy, LONG_SLICE, SLICE};
 use interval::Timing;
 pub use interval::{Interval, Stage, Variable};
 pub use knowledge::{Knowledge, Known};
@@ -34,9 +35,6 @@ use crate::tuner::further_search::Choices;
 use hashbrown::HashMap;
 use recorded::Watch;
 pub use recorded::{Recorded, Recordings};
-
-/// Slices of followed calls that one execution may last before it is given up for a pause.
-const MOST_INCOMPLETE: u8 = 16;
 
 /// A clock in ticks of any constant length.
 pub trait Clock {
@@ -162,7 +160,7 @@ pub struct Engine {
     started: Option<u64>,
     dormancy: Dormancy,
     budget: Budget,
-    /// When [`Self::take_rest`] was asked last, and the calls that were to come until it is asked again.
+    /// When [`Self::plan_dormancy`] was asked last, and the calls that were to come until it is asked again.
     slice: (u64, u32),
     /// Whether a timed execution has ended in it, and how many slices in a row there was none.
     completed: bool,
@@ -406,92 +404,6 @@ impl Engine {
     pub fn take_news(&mut self) -> Option<IntervalId> {
         self.news = self.notice.is_some();
         self.new_phase.take()
-    }
-
-    /// One more call was followed; whether [`Self::take_rest`] is to be asked.
-    #[inline]
-    pub fn rest_is_due(&mut self) -> bool {
-        self.dormancy.is_due()
-    }
-
-    /// How many calls may pass unseen from here on: none while anything is to be learnt, as far as that may cost something, or
-    /// any routine but the default is in use, else ever more. `idle` says that no operation is followed whose end could pass
-    /// unseen.
-    #[cold]
-    pub fn take_rest(&mut self, clock: &mut impl Clock, idle: bool) -> usize {
-        let settles = match self.config.mode {
-            Mode::Tune | Mode::Replay => true,
-            Mode::Profile | Mode::Forced | Mode::Record => false,
-        };
-        if !settles {
-            self.dormancy.go_on();
-            return 0;
-        }
-        let now = clock.now();
-        let (before, calls) = self.slice;
-        let call = now.wrapping_sub(before) as f64 / f64::from(calls);
-        let rest = if self.dormancy.was_disturbed() {
-            self.pause(now, call)
-        } else if self.uses_routines() || self.trial.is_under_way() {
-            self.try_out(clock, idle)
-        } else {
-            self.abandon_trial();
-            self.dormancy.begin(self.budget.calls_of_a_rest(call))
-        };
-        if rest > 0 {
-            // What comes after it follows nothing.
-            self.lose_track();
-        }
-        self.slice = (now, self.dormancy.left() + rest as u32);
-        rest
-    }
-
-    /// A slice of followed calls has ended in which something was learnt; lately a call came every `call` ticks. Returns how many
-    /// are to pass unseen, so that learning costs no more than it may.
-    fn pause(&mut self, now: u64, call: f64) -> usize {
-        self.abandon_trial();
-        self.dormancy.next_slice();
-        self.budget.follow(SLICE);
-        let pause = self.budget.pause(now);
-        // A long execution is seen to its end, or it would never be; the next pause is the longer for it.
-        let goes_on = self.started.is_some() && !core::mem::take(&mut self.completed);
-        self.incomplete = match goes_on {
-            true => self.incomplete.wrapping_add(1),
-            false => 0,
-        };
-        let Some(ticks) = pause.filter(|_| self.incomplete.is_multiple_of(MOST_INCOMPLETE)) else {
-            return 0;
-        };
-        let calls = (ticks / call.max(1.0)).clamp(f64::from(SLICE), f64::from(LONGEST));
-        self.dormancy.pause(calls as u32);
-        calls as usize
-    }
-
-    /// Whether a routine other than the default was in use since this was asked last.
-    fn uses_routines(&mut self) -> bool {
-        let mut uses = false;
-        for node in &mut self.nodes {
-            let calls = core::mem::replace(&mut node.looked, node.calls);
-            uses |= node.routine.is_some() && calls != node.calls;
-        }
-        uses
-    }
-
-    /// The rest that was offered is not taken.
-    pub fn refuse_rest(&mut self) {
-        self.abandon_trial();
-        self.dormancy.refuse();
-    }
-
-    /// Ticks that learning has cost so far, as `budget` counts them; 0 where there is no bound.
-    pub fn spent_learning(&self) -> f64 {
-        self.budget.spent()
-    }
-
-    /// Whether nothing is being learnt, and no routine but the default is in use.
-    #[inline]
-    pub fn is_calm(&self) -> bool {
-        self.dormancy.is_calm() && !self.trial.needs_routines()
     }
 
     /// A node's state, for the hooks.

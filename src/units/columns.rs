@@ -42,11 +42,11 @@ mod tests {
 
     #[test]
     fn a_row_is_a_line_whatever_is_in_it() {
-        let row = ["a\nb\x1b[31m".to_owned(), String::new(), "x".repeat(500)];
+        let row = ["a\nb\x1b[31m".to_owned(), "y".to_owned(), "x".repeat(500)];
         let lines = columns([&row], "lll");
         assert_eq!(
             lines,
-            [format!("a\u{fffd}b\u{fffd}[31m    {}", "x".repeat(500))]
+            [format!("a\u{fffd}b\u{fffd}[31m  y  {}", "x".repeat(500))]
         );
         assert!(columns::<[&String; 0]>([], "").is_empty());
     }

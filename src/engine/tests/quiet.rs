@@ -32,8 +32,8 @@ impl Hooked {
             self.quiet += 1;
         } else {
             engine.step(node, clock);
-            if engine.rest_is_due() {
-                rest = engine.take_rest(clock, self.idle);
+            if engine.dormancy_is_due() {
+                rest = engine.plan_dormancy(clock, self.idle);
                 engine.begin_period(clock);
             }
         }

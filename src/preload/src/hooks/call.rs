@@ -64,7 +64,7 @@ extern "C" fn enter_followed(
     let mut after = After::Reset;
     if let Some((active, and_then)) = phase::guarded(|| session.enter(entry, arguments)) {
         (thread.active, after) = (active, and_then);
-        if session.engine.rest_is_due() {
+        if session.engine.dormancy_is_due() {
             thread.dormant = phase::guarded(|| session.fall_dormant(after)).unwrap_or(0);
         }
     }

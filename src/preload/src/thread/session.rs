@@ -176,14 +176,14 @@ impl Session {
 
     fn begin_dormancy(&mut self, after: After) -> usize {
         let idle = after == After::Reset && self.ranges.is_idle();
-        let rest = self.engine.take_rest(&mut Ticks, idle);
+        let rest = self.engine.plan_dormancy(&mut Ticks, idle);
         if self.engine.is_calm() && phase::is_ucx_open() && !phase::is_threaded() {
             ucx::close();
             self.dozed = true;
         }
         // In a pause of learning UCX's copies stay as they are: changing them twice takes longer than many calls.
         if rest > 0 && phase::is_ucx_open() && self.engine.is_calm() {
-            self.engine.refuse_rest();
+            self.engine.refuse_dormancy();
             return 0;
         }
         if self.dozed {

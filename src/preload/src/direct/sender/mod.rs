@@ -3,9 +3,11 @@
 //! | module | for |
 //! | --- | --- |
 //! | eligibility | which memory may be moved |
+//! | moving | copies pages into the arena and maps them there |
 //! | progress | the libraries' progress functions: answers and shared copies |
 //! | promotion | moves buffers, and shows messages |
 
 pub mod eligibility;
+mod moving;
 pub mod progress;
 pub mod promotion;

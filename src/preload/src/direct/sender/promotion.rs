@@ -2,6 +2,7 @@
 //! longer maps.
 
 use crate::direct::sender::eligibility::Ordinary;
+use crate::direct::sender::moving::move_chunk;
 use crate::direct::sender::{eligibility, progress};
 use crate::direct::shared::report::explain;
 use crate::direct::shared::switches::is_on;
@@ -495,43 +496,4 @@ fn note_price(words: &Words, all: u64, ticks: u64, bytes: usize) {
     let moving = words.mebibyte.load(Relaxed) as f64 * mebibytes;
     let around = (nanoseconds(all) - moving).max(0.0);
     words.around.store(around as u64, Relaxed);
-}
-
-/// Copies `[start, start + bytes)` to the arena at `offset` and maps that there.
-///
-/// # Safety
-/// The range is private anonymous memory that nobody writes meanwhile; the arena's range is in no other use.
-unsafe fn move_chunk(arena: &Arena, start: usize, bytes: usize, offset: u64) -> bool {
-    let place = start as *mut c_void;
-    // Chunk by chunk, so that one chunk's memory is free again before the next needs it.
-    let Some(window) = arena.open(offset, bytes) else {
-        return false;
-    };
-    // SAFETY: both are live for `bytes` bytes and apart. The window replaces pages whose content it has (the caller's
-    // promise that nobody writes), in one step: the kernel holds the address space while it exchanges them.
-    let moved = unsafe {
-        core::ptr::copy_nonoverlapping(place.cast::<u8>(), window.start, bytes);
-        discard::exchange(window.start.cast(), bytes, place)
-    };
-    if moved {
-        window.keep();
-    } else {
-        // Before Linux 6.12 a failing mremap(2) may already have unmapped the range.
-        // SAFETY: the window holds what belongs there.
-        unsafe { restore_if_lost(place, bytes, window.start.cast()) };
-    }
-    moved
-}
-
-/// # Safety
-/// `place` was mapped and is the caller's; `content` has `bytes` bytes.
-unsafe fn restore_if_lost(place: *mut c_void, bytes: usize, content: *const c_void) {
-    const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
-    // SAFETY: MAP_FIXED_NOREPLACE fails where something is mapped still; what is new is filled with what was there.
-    unsafe {
-        if libc::mmap(place, bytes, BOTH, flags, -1, 0) == place {
-            core::ptr::copy_nonoverlapping(content.cast::<u8>(), place.cast::<u8>(), bytes);
-        }
-    }
 }

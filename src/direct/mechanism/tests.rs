@@ -1,0 +1,159 @@
+use super::*;
+
+/// A machine on which each way takes so many ticks, and one copy in seven is interrupted.
+struct Machine {
+    kernel: u64,
+    direct: Vec<u64>,
+    copies: u64,
+}
+
+impl Machine {
+    fn takes(&mut self, way: Way) -> u64 {
+        self.copies += 1;
+        let ticks = match way {
+            Way::Kernel => self.kernel,
+            Way::Direct(number) => self.direct[usize::from(number)],
+        };
+        match self.copies.is_multiple_of(7) {
+            true => ticks * 40,
+            false => ticks + self.copies % 5,
+        }
+    }
+
+    /// Makes copies; what all of them took without the interruptions, and the way of the last one.
+    fn run(&mut self, mechanism: &mut Mechanism, bytes: usize, copies: u32) -> (u64, Way) {
+        let (mut sum, mut last) = (0, Way::Kernel);
+        for _ in 0..copies {
+            let plan = mechanism.plan(bytes, false);
+            let ticks = self.takes(plan.way);
+            if plan.timed {
+                mechanism.took(bytes, plan.way, ticks);
+            }
+            sum += match plan.way {
+                Way::Kernel => self.kernel,
+                Way::Direct(number) => self.direct[usize::from(number)],
+            };
+            last = plan.way;
+        }
+        (sum, last)
+    }
+}
+
+fn machine(kernel: u64, direct: &[u64]) -> (Machine, Mechanism) {
+    let machine = Machine {
+        kernel,
+        direct: direct.to_vec(),
+        copies: 0,
+    };
+    (machine, Mechanism::new(direct.len()))
+}
+
+const BYTES: usize = 64 << 10;
+
+#[test]
+fn the_fastest_candidate_is_found_soon() {
+    let (mut machine, mut mechanism) = machine(10_000, &[5000, 4800, 3200, 9000, 5100]);
+    for _ in 0..4 {
+        mechanism.copied_by_kernel(BYTES, machine.takes(Way::Kernel));
+    }
+    let (took, last) = machine.run(&mut mechanism, BYTES, 100);
+    assert_eq!(last, Way::Direct(2));
+    assert!(took < 100 * 5000, "the search itself must pay: {took}");
+    assert!(mechanism.expected_gain(BYTES) > 6000);
+}
+
+#[test]
+fn the_next_run_begins_where_this_one_ended() {
+    let (mut machine, mut mechanism) = machine(10_000, &[5000, 4800, 3200]);
+    machine.run(&mut mechanism, BYTES, 200);
+    let found: Vec<(usize, u8)> = mechanism.found().collect();
+    assert_eq!(found, [(BYTES, 2)]);
+
+    let mut next = Mechanism::new(3);
+    for &(bytes, candidate) in &found {
+        next.begin_with(bytes, candidate);
+    }
+    let plan = next.plan(BYTES, false);
+    assert_eq!((plan.way, plan.is_settled), (Way::Direct(2), true));
+    assert_eq!(next.plan(BYTES * 2, false).way, Way::Direct(2));
+    // What no longer holds is noticed soon.
+    machine.kernel = 3000;
+    let (_, last) = machine.run(&mut next, BYTES, UNTIL_FIRST_CHECK + 2 * BLOCK + 1);
+    assert_eq!(last, Way::Kernel);
+    assert_eq!(next.found().count(), 0);
+    // A candidate that this machine does not have is none.
+    let mut other = Mechanism::new(1);
+    other.begin_with(BYTES, 2);
+    assert_eq!(other.plan(BYTES, false).way, Way::Direct(0));
+}
+
+#[test]
+fn the_kernel_keeps_what_it_copies_faster() {
+    let (mut machine, mut mechanism) = machine(4000, &[5000, 4800]);
+    let (_, last) = machine.run(&mut mechanism, BYTES, 200);
+    assert_eq!(last, Way::Kernel);
+    assert!(!mechanism.is_worth_it(BYTES));
+    assert!(
+        mechanism.is_worth_it(BYTES * 2),
+        "other lengths are others'"
+    );
+}
+
+#[test]
+fn what_changes_is_noticed() {
+    let (mut machine, mut mechanism) = machine(10_000, &[5000, 6000]);
+    machine.run(&mut mechanism, BYTES, 300);
+    machine.kernel = 3000;
+    let (_, last) = machine.run(&mut mechanism, BYTES, 2 * PERIODS[0]);
+    assert_eq!(last, Way::Kernel);
+    machine.kernel = 10_000;
+    let (_, last) = machine.run(&mut mechanism, BYTES, 4 * PERIODS[0]);
+    assert_eq!(last, Way::Direct(0));
+}
+
+#[test]
+fn no_difference_no_change() {
+    let (mut machine, mut mechanism) = machine(10_000, &[5000, 4950, 5020]);
+    for _ in 0..MIN_SAMPLES {
+        mechanism.copied_by_kernel(BYTES, 10_000);
+    }
+    let (_, last) = machine.run(&mut mechanism, BYTES, 500);
+    assert_eq!(last, Way::Direct(0));
+}
+
+#[test]
+fn a_longer_class_begins_where_the_shorter_one_ended() {
+    let (mut machine, mut mechanism) = machine(10_000, &[5000, 2500]);
+    machine.run(&mut mechanism, BYTES, 100);
+    assert_eq!(mechanism.plan(BYTES * 2, false).way, Way::Direct(1));
+}
+
+#[test]
+fn pages_that_are_met_for_the_first_time_count_for_nothing() {
+    let mut mechanism = Mechanism::new(2);
+    for _ in 0..100 {
+        let plan = mechanism.plan(BYTES, true);
+        assert_eq!((plan.way, plan.timed), (Way::Direct(0), false));
+    }
+}
+
+/// In whatever order copies are made and by whatever times: the copies that are not the best known are few.
+#[test]
+fn exploring_is_bounded() {
+    let mut random = 12345u64;
+    let mut mechanism = Mechanism::new(MOST_CANDIDATES);
+    let mut others = 0u32;
+    const COPIES: u32 = 200_000;
+    for _ in 0..COPIES {
+        let plan = mechanism.plan(BYTES, false);
+        let class = &mechanism.classes[class_of(BYTES)];
+        others += u32::from(plan.way != class.winner());
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        if plan.timed {
+            mechanism.took(BYTES, plan.way, random >> 50);
+        }
+    }
+    assert!(others < COPIES / 200, "{others}");
+}
