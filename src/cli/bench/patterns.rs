@@ -13,7 +13,7 @@ const COMPARED: &str = "\
 Each pattern runs, all sizes in one run and with as many iterations as users' benchmarks have: without copytune; with it for the first time; for the third time; \
 in replay; and, for reference, in replay with direct copies forced wherever possible. Random programs are timed whole. All run by turns.";
 
-/// The patterns in which programs send messages, by size, and random programs, with and without copytune
+/// Patterns of messages by size, and random programs, with and without copytune
 ///
 /// Example: copytune bench patterns --quick --patterns pingpong,window
 #[derive(Parser)]
