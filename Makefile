@@ -1,6 +1,6 @@
 # The commands for a newcomer. Cargo does the building; this adds the set-up and the order.
 
-.PHONY: help build demo test test-repeat clean
+.PHONY: help build demo flowgraphs test test-repeat clean
 
 built := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
@@ -9,6 +9,7 @@ help:
 	@echo 'make test          install what is missing, build, run all tests'
 	@echo 'make test-repeat   all tests, three times on two idle cores and three times on two busy ones'
 	@echo 'make build         target/release/libcopytune.so and target/release/copytune; needs Rust and gcc alone'
+	@echo 'make flowgraphs    draw the flowgraphs of docs/workloads.md'
 	@echo 'make clean         remove what was built'
 
 build:
@@ -19,6 +20,11 @@ demo:
 	cargo build --release
 	$(MAKE) -C nas-bench cg bandwidth CLASS=A MPI=openmpi
 	.ci/demo
+
+flowgraphs:
+	cargo build --release
+	$(MAKE) -C nas-bench workloads MPI=openmpi
+	.ci/flowgraphs
 
 # The tests of whole programs take a build without link-time optimisation, in which they can plant faults; one looks at the release
 # build, which must not let them. The test binaries themselves come with the checks of the dev profile.

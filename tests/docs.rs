@@ -113,3 +113,39 @@ fn every_file_that_a_document_links_to_exists() {
         }
     }
 }
+
+/// The workloads that nas-bench builds; each has its five lines and its picture, which names its own calls.
+#[test]
+fn every_workload_has_a_section_and_a_flowgraph() {
+    let makefile = text("nas-bench/Makefile");
+    let list = makefile
+        .lines()
+        .find_map(|line| line.strip_prefix("workloads := "));
+    let workloads: Vec<&str> = list.expect("a list").split_whitespace().collect();
+    assert!(workloads.contains(&"sor"), "{workloads:?}");
+    let document = text("docs/workloads.md");
+    for name in workloads {
+        let (_, section) = document
+            .split_once(&format!("\n## {name}\n"))
+            .unwrap_or_else(|| panic!("docs/workloads.md has no section {name}"));
+        let section = section.split("\n## ").next().expect("a section");
+        let lines = section.lines().filter(|line| line.starts_with("- **"));
+        let titles: Vec<&str> = lines
+            .filter_map(|line| line.strip_prefix("- **")?.split_once(":** "))
+            .map(|(title, _)| title)
+            .collect();
+        let expected = ["What", "Source", "Pattern", "Parameters", "Check"];
+        assert_eq!(titles, expected, "{name}");
+        let picture = format!("workloads/{name}.svg");
+        assert!(section.contains(&format!("]({picture})")), "{name}");
+        let drawn = text(&format!("docs/{picture}"));
+        assert!(
+            drawn.contains(&format!(">{name}, rank ")) && drawn.ends_with("</svg>\n"),
+            "{picture}"
+        );
+        assert!(
+            drawn.contains("MPI_") && drawn.contains(&format!(" {name}.c:")),
+            "{picture}"
+        );
+    }
+}

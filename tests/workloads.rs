@@ -5,7 +5,21 @@ mod common;
 
 use common::compare::calm;
 use common::job::{Job, Outcome};
-use common::{BOTH, Library, nas_bench, private_dir};
+use common::{BOTH, Library, compile, nas_bench, private_dir};
+
+const NAMES: [&str; 11] = [
+    "sor",
+    "sort",
+    "superstep",
+    "is",
+    "ft",
+    "lu",
+    "em3d",
+    "puzzle",
+    "eigen",
+    "circuit",
+    "pipe",
+];
 
 /// The line with the result of a run that verified it.
 fn result<'a>(outcome: &'a Outcome, what: &str) -> &'a str {
@@ -161,38 +175,74 @@ fn refused(job: &Job, says: &str) {
 
 #[test]
 fn a_wrong_class_is_refused() {
-    for name in [
-        "sor",
-        "sort",
-        "superstep",
-        "is",
-        "ft",
-        "lu",
-        "em3d",
-        "puzzle",
-        "eigen",
-        "circuit",
-        "pipe",
-    ] {
+    for name in NAMES {
         let program = nas_bench::program(Library::Mpich, name);
         let job = Job::ranks(Library::Mpich, 2, program).args(["--class", "Q"]);
         refused(&job, "--class cannot be Q; use S, W, A, B");
     }
 }
 
-/// 12 points a side cannot be cut for 5 ranks, and two gigabytes cannot hold 2**28 keys twice.
+/// One rank more than the problem can be cut for. The other programs run on any number of ranks.
 #[test]
-fn what_does_not_fit_is_refused() {
+fn too_many_ranks_are_refused() {
+    for (name, ranks, says) in [
+        ("sor", 65, "too many for 64 points a side"),
+        ("superstep", 164, "too many for the sample of 16384 keys"),
+        ("is", 513, "too many for 1024 buckets"),
+        ("ft", 65, "too many for class S, which has 64 planes"),
+        ("lu", 5, "too many for class S, which has 12 points a side"),
+        ("em3d", 2001, "too many for 2000 nodes"),
+        ("circuit", 65, "too many for 64 gates in a layer"),
+    ] {
+        let library = Library::Mpich;
+        let job = Job::ranks(library, 1, nas_bench::program(library, name))
+            .args(["--class", "S"])
+            .args(if name == "sor" {
+                &["--partition", "rows"][..]
+            } else {
+                &[]
+            })
+            .preload(compile::shared(library, "crowd.c"))
+            .env("COPYTUNE_TEST_CROWD", ranks.to_string());
+        refused(&job, &format!("{ranks} processes are {says}"));
+    }
+}
+
+/// 12 points a side cannot be cut for 5 ranks.
+#[test]
+fn a_problem_that_cannot_be_cut_is_refused() {
     for &library in BOTH {
         let job = Job::ranks(library, 5, nas_bench::program(library, "lu")).args(["--class", "S"]);
         refused(&job, "5 processes are too many for class S");
+    }
+}
 
+/// Two gigabytes cannot hold 2**28 keys twice. The other rank has memory, and ends nevertheless.
+#[test]
+fn missing_memory_on_one_rank_ends_all() {
+    for &library in BOTH {
         let program = nas_bench::program(library, "sort");
         let command = format!(
-            "ulimit -v 2000000; exec {} --keys 268435456",
+            "[ \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" = 0 ] || ulimit -v 2000000; exec {} --keys 268435456",
             program.display()
         );
-        let job = Job::ranks(library, 1, "/bin/sh").args(["-c", &command]);
+        let job = Job::ranks(library, 2, "/bin/sh")
+            .args(["-c", &command])
+            .violent();
         refused(&job, "no memory for 1073741828 bytes");
+    }
+}
+
+/// The others wait for a rank that is no more; the launcher ends them.
+#[test]
+fn a_rank_that_dies_ends_all() {
+    for &library in BOTH {
+        for name in NAMES {
+            let job = Job::ranks(library, 3, nas_bench::program(library, name))
+                .args(["--class", "S"])
+                .preload(compile::shared(library, "dying.c"))
+                .violent();
+            refused(&job, "process 1 dies");
+        }
     }
 }

@@ -7,7 +7,16 @@ use std::process::Command;
 
 /// A program of nas-bench (CG and MG in class S), built once for each library in a copy of that directory.
 pub fn program(library: Library, name: &str) -> PathBuf {
-    let directory = scratch().join(format!("nas-{}", library.suffix()));
+    built(library, name, "", &[])
+}
+
+/// A program in C, not optimised: each call in its source is one call site, whatever the compiler.
+pub fn as_written(library: Library, name: &str) -> PathBuf {
+    built(library, name, "-as-written", &["CFLAGS=-O0"])
+}
+
+fn built(library: Library, name: &str, flavour: &str, options: &[&str]) -> PathBuf {
+    let directory = scratch().join(format!("nas-{}{flavour}", library.suffix()));
     std::fs::create_dir_all(&directory).expect("a directory can be made");
     let lock = File::create(directory.join("lock")).expect("the lock file can be made");
     lock.lock().expect("the lock can be taken");
@@ -25,6 +34,7 @@ pub fn program(library: Library, name: &str) -> PathBuf {
         .arg("-C")
         .arg(&directory)
         .args([name, "CLASS=S", &format!("MPI={}", library.suffix())])
+        .args(options)
         .output()
         .expect("make can be started");
     assert!(
