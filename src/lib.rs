@@ -9,6 +9,7 @@ pub mod direct;
 pub mod engine;
 pub mod flow;
 pub mod launch;
+pub mod models;
 pub mod mpi;
 pub mod options;
 pub mod plot;

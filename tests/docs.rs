@@ -92,6 +92,7 @@ fn every_file_that_a_document_links_to_exists() {
         "docs/how-it-works.md",
         "docs/limits.md",
         "docs/method.md",
+        "docs/models.md",
         "docs/offline.md",
         "docs/results.md",
         "docs/run-and-compare.md",

@@ -123,7 +123,8 @@ impl Interval {
 }
 
 /// Two-sided critical value of Student's t: the quantile at (1 + confidence) / 2.
-fn critical_t(freedom: f64, confidence: f64) -> Option<f64> {
+/// `None` unless degrees of freedom are positive and the confidence lies between 0 and 1.
+pub fn critical_t(freedom: f64, confidence: f64) -> Option<f64> {
     if !(freedom.is_finite() && freedom > 0.0 && confidence > 0.0 && confidence < 1.0) {
         return None;
     }
