@@ -115,7 +115,9 @@ fn messages_of_every_kind_are_measured() {
 fn two_cores_are_enough_and_told() {
     let mut command = Command::new("taskset");
     command
-        .args(["-c", "0,1", env!("CARGO_BIN_EXE_copytune"), "bench"])
+        .args(["-c", "0,1"])
+        .arg(common::command())
+        .arg("bench")
         .args(["nas", "--quick", "--mpi", "openmpi", "--programs", "mg"])
         .args(["--class", "S", "--rounds", "2"])
         .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 /// A benchmark. Nothing of the user's is read or left behind.
 pub fn bench() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_copytune"));
+    let mut command = Command::new(super::command());
     command.arg("bench").env_remove("COPYTUNE_LIB");
     command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command

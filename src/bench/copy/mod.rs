@@ -48,12 +48,13 @@ fn bound_to_one_core(
     time: Duration,
     journal: Journal,
 ) -> Result<Results, String> {
-    let machine = journal.begun()?;
     let (own, other) = partner::processors();
+    // What cannot be measured leaves nothing behind.
+    let plan = Plan::new(request, other.is_some()).inspect_err(|_| journal.finish())?;
+    let machine = journal.begun()?;
     if let Some(cpu) = own {
         partner::pin(cpu)?;
     }
-    let plan = Plan::new(request, other.is_some())?;
     let caches = machine.caches;
     let last_cache = caches.l3.or(caches.l2);
     let limits_at = limit::cell(last_cache);
