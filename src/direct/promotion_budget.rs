@@ -16,8 +16,6 @@ pub const AT_ONCE: u32 = 1;
 pub const CREDIT: f64 = 5e-3;
 /// See [`CREDIT`].
 pub const SHARE: f64 = 5e-3;
-/// What a direct copy saves is at least this part of the kernel's copy (docs/direct-copy.md: two to three times the speed).
-const SAVED: u64 = 2;
 /// Promotions have paid where direct copies have saved so many times what they cost.
 const PAYS: u64 = 2;
 /// A promotion that is lost before so many direct copies is an early loss.
@@ -141,8 +139,8 @@ impl Account {
 pub struct KernelCopy {
     /// How many bytes.
     pub bytes: usize,
-    /// How long it took.
-    pub ticks: u64,
+    /// What a direct copy in its place would have saved, as far as is known.
+    pub gain: u64,
     /// How long the promotion of the buffer would take.
     pub price: u64,
     /// The most debt that is allowed now.
@@ -152,9 +150,9 @@ pub struct KernelCopy {
 /// What a buffer has shown so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Buffer {
-    /// Kernel copies since the last loss, and their time.
+    /// Kernel copies since the last loss, and what direct ones would have saved.
     reads: u32,
-    ticks: u64,
+    missed: u64,
     /// Not asked for again before so many of them.
     next: u32,
     /// The price of the promotion that was asked for, until it comes.
@@ -185,7 +183,7 @@ impl Buffer {
         urgency: Urgency,
     ) -> bool {
         self.reads = self.reads.saturating_add(1);
-        self.ticks = self.ticks.saturating_add(copy.ticks);
+        self.missed = self.missed.saturating_add(copy.gain);
         if self.reads < self.next.max(AT_ONCE) {
             return false;
         }
@@ -197,7 +195,8 @@ impl Buffer {
             _ if self.reads < AT_ONCE << self.losses => false,
             Urgency::Known => true,
             Urgency::Unknown => {
-                self.ticks / SAVED >= copy.price << self.losses || account.pays(copy.bytes)
+                self.missed >= copy.price << self.losses
+                    || (copy.gain > 0 && account.pays(copy.bytes))
             }
         };
         if is_worth_it {
@@ -238,6 +237,8 @@ mod tests {
     use proptest::prelude::*;
 
     const CREDIT: u64 = 5_000;
+    /// A direct copy takes a half of the kernel's time.
+    const SAVED: u64 = 2;
 
     /// A program's reader and the owner of its buffers, who promotes what is asked for when it is read next.
     #[derive(Default)]
@@ -278,7 +279,7 @@ mod tests {
             self.kernel += ticks;
             let copy = KernelCopy {
                 bytes,
-                ticks,
+                gain: ticks / SAVED,
                 price,
                 credit: CREDIT,
             };
@@ -329,7 +330,7 @@ mod tests {
         let (mut buffer, mut account) = (Buffer::default(), Account::default());
         let copy = KernelCopy {
             bytes: 65_536,
-            ticks,
+            gain: ticks / SAVED,
             price,
             credit: CREDIT,
         };
@@ -362,6 +363,24 @@ mod tests {
             "more than may be owed"
         );
         assert_eq!(patience(2, u64::MAX, Urgency::Forced), AT_ONCE);
+    }
+
+    /// Direct copies of that length have turned out to save little, or nothing.
+    #[test]
+    fn where_little_is_to_be_saved_buffers_wait_longer() {
+        let asked_after = |gain| {
+            let (mut buffer, mut account) = (Buffer::default(), Account::default());
+            let copy = KernelCopy {
+                bytes: 16_384,
+                gain,
+                price: 400,
+                credit: CREDIT,
+            };
+            (1..100_000).find(|_| buffer.read_by_kernel(&mut account, copy, Urgency::Unknown))
+        };
+        assert_eq!(asked_after(4), Some(100));
+        assert_eq!(asked_after(1), Some(400));
+        assert_eq!(asked_after(0), None);
     }
 
     /// An earlier run's account: what paid there is promoted at once, what did not is not, and neither counts as this run's.
@@ -442,7 +461,7 @@ mod tests {
         let (mut buffer, mut account) = (Buffer::default(), Account::default());
         let copy = KernelCopy {
             bytes: 65_536,
-            ticks: 100,
+            gain: 50,
             price: 900,
             credit: CREDIT,
         };
@@ -462,7 +481,7 @@ mod tests {
         let (mut buffer, mut account) = (Buffer::default(), Account::default());
         let copy = KernelCopy {
             bytes: 65_536,
-            ticks: 1000,
+            gain: 500,
             price: 1000,
             credit: CREDIT,
         };

@@ -331,7 +331,7 @@ impl Reader {
             let began = *self.began.get_or_insert(now);
             let copy = KernelCopy {
                 bytes: read.bytes,
-                ticks,
+                gain: known.mechanism.expected_gain(read.bytes),
                 price: (peer.words().price(read.bytes) * clock::rate()) as u64,
                 credit: (CREDIT * clock::rate() + SHARE * now.wrapping_sub(began) as f64) as u64,
             };
