@@ -17,6 +17,9 @@ const RESERVED_BYTES: u64 = 4 << 20;
 /// There is room for so many children's copies of all that a process has promoted: where one rank forks, others may, too.
 const FORKED_COPIES: u64 = 4;
 
+/// Version 1 has no word for "no limit", but a number of bytes near 2^63 (memory.rst, "memory.limit_in_bytes").
+const UNLIMITED: u64 = 1 << 62;
+
 /// The groups that this process was in when it was asked first.
 static GROUPS: OnceLock<Vec<Group>> = OnceLock::new();
 
@@ -126,7 +129,7 @@ fn groups(text: &str) -> Vec<Group> {
 fn free(groups: &[Group], idle_part: u64) -> Option<u64> {
     let free = |group: &Group| {
         let number = |path: &CStr| with_text(path, |text| text.trim().parse::<u64>().ok())?;
-        let limit = number(&group.limit)?;
+        let limit = number(&group.limit).filter(|limit| *limit < UNLIMITED)?;
         let usage = number(&group.usage)?;
         let idle = with_text(&group.status, |text| field(text, group.names.idle)).flatten();
         let idle = idle.unwrap_or(0) / idle_part;
@@ -155,6 +158,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
 /// Shows the first bytes of a small file to `look`; `None`: it cannot be read.
 fn with_text<T>(path: &CStr, look: impl FnOnce(&str) -> T) -> Option<T> {
     const MOST_BYTES: usize = 8192;
+    const MOST_DIGITS: usize = 24;
     let mut text = [0u8; MOST_BYTES];
     let mut used = 0;
     // By number: the C library's functions are cancellation points (pthreads(7)).
@@ -171,6 +175,10 @@ fn with_text<T>(path: &CStr, look: impl FnOnce(&str) -> T) -> Option<T> {
             match usize::try_from(read) {
                 Ok(read @ 1..) => used += read,
                 _ => break,
+            }
+            // A number has been read whole: to ask whether more follows would take a system call.
+            if used < MOST_DIGITS && text.get(used - 1) == Some(&b'\n') {
+                break;
             }
         }
         libc::syscall(libc::SYS_close, opened);
