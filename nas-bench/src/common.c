@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 const char *const layout_names[] = {"contiguous", "vector", NULL};
 
@@ -45,6 +46,8 @@ _Noreturn void fail(const char *format, ...)
     va_start(arguments, format);
     say(format, arguments);
     va_end(arguments);
+    /* Launchers may drop what they have not handed on when a process ends all. */
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
     MPI_Abort(MPI_COMM_WORLD, 1);
     exit(1);
 }
