@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 const char *const layout_names[] = {"contiguous", "vector", NULL};
 
@@ -39,12 +40,24 @@ _Noreturn void refuse(const char *format, ...)
     exit(2);
 }
 
+/* Waits, without MPI, which may be what has failed. */
+static void wait_milliseconds(long milliseconds)
+{
+    nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);
+}
+
 _Noreturn void fail(const char *format, ...)
 {
+    enum { FIRST = 2000, HANDED_ON = 300 };
+    /* What all find out at the same time, process 0 says, and ends the others while they wait. */
+    if (own_rank() != 0)
+        wait_milliseconds(FIRST);
     va_list arguments;
     va_start(arguments, format);
     say(format, arguments);
     va_end(arguments);
+    /* Launchers may drop what they have not handed on when a process ends all. */
+    wait_milliseconds(HANDED_ON);
     MPI_Abort(MPI_COMM_WORLD, 1);
     exit(1);
 }

@@ -33,7 +33,7 @@ void read_options(int argc, char **argv, const struct option_entry *options);
 
 /* Ends MPI and the program with a status of 2, after one sentence from process 0. All must call it. */
 _Noreturn void refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Ends all processes with a status of 1, after one sentence from the one that calls it. */
+/* Ends all processes with a status of 1, after one sentence from the one that calls it; if all do, from process 0. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The options on how a message lies in memory. */

@@ -276,9 +276,9 @@ static void checksum(const struct solver *s, double sum[2])
 
 int main(int argc, char **argv)
 {
-    struct solver *s = allocate(sizeof *s);
+    static struct solver solver;
+    struct solver *s = &solver;
     int class = CLASS_A;
-    *s = (struct solver){0};
     const struct option_entry options[] = {
         CLASS_OPTION(&class),
         {"--exchange", "calls that exchange blocks", OPTION_CHOICE, &s->exchange, 0, 0, exchange_names},
@@ -317,6 +317,5 @@ int main(int argc, char **argv)
              classes[class].iterations, exchange_names[s->exchange]);
     snprintf(outcome.result, sizeof outcome.result, "last checksum %.9f %.9f", sum[0], sum[1]);
     free_solver(s);
-    free(s);
     return finish(&outcome);
 }

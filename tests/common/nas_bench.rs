@@ -15,13 +15,19 @@ pub fn as_written(library: Library, name: &str) -> PathBuf {
     built(library, name, "-as-written", &["CFLAGS=-O0"])
 }
 
+/// The script that runs `pipe` in six settings. It builds for itself, so it has a copy of its own.
+pub fn six_runs(library: Library) -> PathBuf {
+    let program = built(library, "pipe", "-six-runs", &[]);
+    program.with_file_name("../six-runs.sh")
+}
+
 fn built(library: Library, name: &str, flavour: &str, options: &[&str]) -> PathBuf {
     let directory = scratch().join(format!("nas-{}{flavour}", library.suffix()));
     std::fs::create_dir_all(&directory).expect("a directory can be made");
     let lock = File::create(directory.join("lock")).expect("the lock file can be made");
     lock.lock().expect("the lock can be taken");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("nas-bench");
-    for part in ["Makefile", "compiler.sh", "src"] {
+    for part in ["Makefile", "compiler.sh", "six-runs.sh", "src"] {
         let status = Command::new("cp")
             .args(["-r", "-p", "-u"])
             .arg(source.join(part))
