@@ -1,26 +1,23 @@
 //! `copytune bench copy`: every routine at every size, alignment and state of the data, against libc's memcpy and against
 //! what the machine can stream.
 //!
-//! [`plan`] says what is measured, [`stage`] brings the data into its state and times, [`rounds`] decides what comes when,
+//! [`plan`] says what is measured, [`crate::timing`] brings the data into its state and times, [`rounds`] decides what comes when,
 //! [`racing`] which routine is the best, [`summary`] what it amounts to, [`export`] and [`drawing`] show it. It needs no MPI and preloads nothing.
 
 mod drawing;
 mod export;
 mod limit;
-mod memory;
-mod partner;
 pub mod plan;
 mod racing;
 mod rounds;
-mod stage;
 mod summary;
 
 use super::kept::Kept;
 use super::{Findings, Results};
 use crate::routines::{Trap, traps};
+use crate::timing::{Stage, pin, processors};
 use plan::{Plan, Request};
 use serde_json::json;
-use stage::Stage;
 use std::time::Duration;
 use summary::Summary;
 
@@ -45,9 +42,9 @@ pub fn measure(request: &Request, time: Duration, kept: Kept) -> Result<Results,
 
 fn bound_to_one_core(request: &Request, time: Duration, kept: Kept) -> Result<Results, String> {
     let machine = kept.begun()?;
-    let (own, other) = partner::processors();
+    let (own, other) = processors();
     if let Some(cpu) = own {
-        partner::pin(cpu)?;
+        pin(cpu)?;
     }
     let plan = Plan::new(request, other.is_some())?;
     let caches = machine.caches;
