@@ -3,6 +3,7 @@
 
 pub mod analysis;
 pub mod bench;
+pub mod calibration;
 pub mod check;
 pub mod compare;
 pub mod direct;
@@ -18,5 +19,6 @@ pub mod routines;
 pub mod search;
 pub mod state;
 pub mod stats;
+pub mod timing;
 pub mod tuner;
 pub mod units;

@@ -42,6 +42,8 @@ subcommands! {
     Report => report,
     Analyze => analyze,
     Routines => routines,
+    Calibrate => calibrate,
+    Models => models,
     Bench => bench,
     Check => check,
     Env => env,

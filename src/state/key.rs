@@ -137,6 +137,15 @@ pub fn cpu_model() -> String {
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
+/// The processor's microcode, from /proc/cpuinfo; empty where it says nothing.
+pub(super) fn microcode() -> String {
+    let mut text = String::new();
+    let read = File::open("/proc/cpuinfo").and_then(|f| f.take(8192).read_to_string(&mut text));
+    let line = || text.lines().find_map(|line| line.strip_prefix("microcode"));
+    let value = read.ok().and_then(|_| line()?.split_once(':'));
+    value.map_or_else(String::new, |(_, value)| value.trim().to_owned())
+}
+
 /// x86 has one line with a name; aarch64 has numbers of implementer and part only.
 fn model_in_cpuinfo(text: &str) -> Option<String> {
     let field = |name: &str| {

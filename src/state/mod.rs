@@ -4,6 +4,7 @@
 //! under a file lock, and never by messages: a job in which some ranks are not preloaded would hang.
 //! What an engine has learnt becomes a state in [`learned`], what it has recorded in [`flowgraph`], and back.
 
+pub mod calibration;
 mod content;
 mod envelope;
 mod error;

@@ -1,26 +1,23 @@
 //! `copytune bench copy`: every routine at every size, alignment and state of the data, against libc's memcpy and against
 //! what the machine can stream.
 //!
-//! [`plan`] says what is measured, [`stage`] brings the data into its state and times, [`rounds`] decides what comes when,
+//! [`plan`] says what is measured, [`crate::timing`] brings the data into its state and times, [`rounds`] decides what comes when,
 //! [`racing`] which routine is the best, [`summary`] what it amounts to, [`export`] and [`drawing`] show it. It needs no MPI and preloads nothing.
 
 mod drawing;
 mod export;
 mod limit;
-mod memory;
-mod partner;
 pub mod plan;
 mod racing;
 mod rounds;
-mod stage;
 mod summary;
 
 use super::journal::Journal;
 use super::{Findings, Results};
 use crate::routines::{Trap, traps};
+use crate::timing::{Stage, pin, processors};
 use plan::{Plan, Request};
 use serde_json::json;
-use stage::Stage;
 use std::time::Duration;
 use summary::Summary;
 
@@ -48,12 +45,12 @@ fn bound_to_one_core(
     time: Duration,
     journal: Journal,
 ) -> Result<Results, String> {
-    let (own, other) = partner::processors();
+    let (own, other) = processors();
     // What cannot be measured leaves nothing behind.
     let plan = Plan::new(request, other.is_some()).inspect_err(|_| journal.finish())?;
     let machine = journal.begun()?;
     if let Some(cpu) = own {
-        partner::pin(cpu)?;
+        pin(cpu)?;
     }
     let caches = machine.caches;
     let last_cache = caches.l3.or(caches.l2);

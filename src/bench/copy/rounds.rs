@@ -6,11 +6,11 @@
 use super::limit::{KERNELS, Kernel, READERS, Way};
 use super::plan::{Cell, Plan, Request};
 use super::racing::Measured;
-use super::stage::Stage;
 use crate::bench::Progress;
 use crate::bench::compare::middle;
 use crate::bench::journal::Journal;
 use crate::routines::{CopyFn, DEFAULT, Features, RoutineId, catalogue};
+use crate::timing::{Stage, code};
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -39,23 +39,6 @@ pub struct Outcome {
     pub limits: Vec<Limit>,
     /// Choosing and verifying rounds that there was time for.
     pub rounds: (usize, usize),
-}
-
-unsafe extern "C" {
-    /// The C library's memcpy by itself, without the catalogue's call around it.
-    #[link_name = "memcpy"]
-    fn libc_memcpy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8;
-}
-
-/// The code of a routine that the plan has found to run here.
-fn code(id: RoutineId, features: Features) -> Result<CopyFn, String> {
-    let routine = &catalogue()[usize::from(id)];
-    match id {
-        DEFAULT => Ok(libc_memcpy as CopyFn),
-        _ => routine
-            .function(features)
-            .ok_or_else(|| format!("{} cannot run here", routine.name)),
-    }
 }
 
 /// The part of the time in which the best are chosen.

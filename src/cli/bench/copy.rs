@@ -30,7 +30,8 @@ pub struct Args {
     /// [default: five that have each offset on both sides; two from 4M on]
     #[arg(long, value_name = "LIST", value_parser = placements)]
     alignments: Option<List<Placement>>,
-    /// States of the data: warm, cold, dirty (in another core's cache), shared (through a mapping) [default: all]
+    /// States of the data: warm, cold, dirty (in another core's cache), shared (through a mapping), streaming (one copy after the other
+    /// through cold memory) [default: all but streaming]
     #[arg(long, value_name = "LIST", value_parser = states)]
     states: Option<List<State>>,
     /// Routines by name or glob, as avx2*,rep-*; libc's always takes part [default: all that can run here]

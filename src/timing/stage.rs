@@ -1,10 +1,10 @@
 //! Brings the data of a cell into its state, lets a routine copy it, and looks at the clock.
 
+use super::cell::{Cell, Placement, State};
 use super::memory::{Area, Layout};
 use super::partner::{Partner, Work};
-use super::plan::{Cell, Placement, State};
-use crate::bench::compare::middle;
 use crate::routines::CopyFn;
+use crate::stats;
 use std::arch::x86_64::{__cpuid_count, _mm_clflush, _mm_mfence};
 use std::time::{Duration, Instant};
 
@@ -82,7 +82,38 @@ impl Stage {
         unsafe { self.repeat(cell, copy, true) }
     }
 
-    /// The same for a function that need not copy: what arrives is not looked at.
+    /// The same while the other core copies as much between places of its own, by the same routine, without a pause: through memory
+    /// that its inner caches do not hold where this core's data is cold.
+    ///
+    /// # Errors
+    /// As for [`Stage::sample`]; the state takes the other core itself, or there is none.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Stage::sample`].
+    pub unsafe fn sample_beside(&mut self, cell: Cell, copy: CopyFn) -> Result<f64, String> {
+        if cell.state.needs_partner() {
+            return Err("the other core takes part in this state itself".to_owned());
+        }
+        let other = self.other.take().ok_or("this needs a second core")?;
+        let layout = match cell.state {
+            State::Warm => cell.layout(),
+            _ => Layout::stream_of(cell.bytes, SPARSE),
+        };
+        let span = layout.span();
+        let (src, dst) = (other.src.at(0, span), other.segment[1].at(2048, span));
+        // SAFETY: the places lie in areas that this stage alone uses, and not before the partner has stopped; the caller answers
+        // for the routine.
+        let seconds = unsafe {
+            other
+                .partner
+                .while_copying(copy, src, dst, layout, || self.repeat(cell, copy, true))
+        };
+        self.other = Some(other);
+        seconds
+    }
+
+    /// As [`Stage::sample`] for a function that need not copy: what arrives is not looked at.
     ///
     /// # Errors
     /// The state needs another core and there is none.
@@ -117,7 +148,7 @@ impl Stage {
                 return Err(format!("the bytes of a copy ({cell}) are wrong"));
             }
         }
-        Ok(middle(&times))
+        Ok(median(&times))
     }
 
     /// Seconds of one copy, from those that the clock showed for all.
@@ -150,7 +181,7 @@ impl Stage {
                     fill(src, layout, self.value);
                     Ok((0.0, src))
                 }
-                State::Cold => {
+                State::Cold | State::Streaming => {
                     fill(src, layout, self.value);
                     self.flush(src, layout);
                     self.flush(dst, layout);
@@ -308,10 +339,14 @@ unsafe fn fill(base: *mut u8, layout: Layout, value: u8) {
     }
 }
 
+fn median(times: &[f64]) -> f64 {
+    stats::median(times).unwrap_or(f64::NAN)
+}
+
 /// What the clock adds to a time.
 fn clock_cost() -> f64 {
     let times: Vec<f64> = (0..2001)
         .map(|_| Instant::now().elapsed().as_secs_f64())
         .collect();
-    middle(&times)
+    median(&times)
 }

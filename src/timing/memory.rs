@@ -27,7 +27,7 @@ impl Area {
     pub fn shared(bytes: usize) -> Result<[Area; 2], String> {
         // SAFETY: the name is a string that ends in NUL; the call makes a new file descriptor, which is owned here alone.
         let file = unsafe {
-            let file = libc::memfd_create(c"copytune-bench".as_ptr(), libc::MFD_CLOEXEC);
+            let file = libc::memfd_create(c"copytune-timing".as_ptr(), libc::MFD_CLOEXEC);
             (file >= 0).then(|| File::from_raw_fd(file))
         };
         let file = file.ok_or_else(|| failed("memfd_create", bytes))?;
@@ -72,7 +72,7 @@ impl Drop for Area {
 
 fn failed(call: &str, bytes: usize) -> String {
     format!(
-        "{call}: {} for {} MiB of memory; use smaller --sizes",
+        "{call}: {} for {} MiB of memory; free some or copy less at a time",
         std::io::Error::last_os_error(),
         bytes >> 20
     )
@@ -118,6 +118,23 @@ impl Layout {
         }
     }
 
+    /// Places one after the other, so many that a prefetcher is at work for most of the time.
+    pub fn stream(bytes: usize) -> Layout {
+        const LONG: usize = 256 << 10;
+        Layout::stream_of(bytes, LONG)
+    }
+
+    /// The same, at most `all` bytes together, or one copy.
+    pub fn stream_of(bytes: usize, all: usize) -> Layout {
+        let stride = bytes.next_multiple_of(64);
+        Layout {
+            bytes,
+            slots: (all / stride).max(1),
+            stride,
+            passes: 1,
+        }
+    }
+
     /// From the first byte of the first place to the last of the last.
     pub fn span(&self) -> usize {
         (self.slots - 1) * self.stride + self.bytes
@@ -150,12 +167,16 @@ mod tests {
                 sparse.copies() >= 64.min(MIN_SAMPLE_BYTES / bytes),
                 "{sparse:?}"
             );
-            for layout in [dense, sparse] {
+            let stream = Layout::stream(bytes);
+            assert!(stream.copies() * bytes >= MIN_SAMPLE_BYTES, "{stream:?}");
+            for layout in [dense, sparse, stream] {
                 assert!(
                     layout.stride >= bytes && layout.stride % 64 == 0,
                     "{layout:?}"
                 );
                 assert_eq!(layout.places().last(), Some(layout.span() - bytes));
+                // The stage has room for 4 MiB or one copy, and 64 KiB more for offsets.
+                assert!(layout.span() <= bytes.max(4 << 20), "{layout:?}");
             }
         }
     }

@@ -3,6 +3,8 @@
 use super::memory::Layout;
 use super::stage::time_copies;
 use crate::routines::CopyFn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -14,7 +16,14 @@ pub enum Work {
     Fill(u8),
     /// Copies from the places at this address, timed.
     Copy(CopyFn, *const u8),
+    /// The same, again and again until [`Partner::while_copying`] has it stop.
+    CopyOn(CopyFn, *const u8),
 }
+
+/// What a partner that copies on is to do, or does.
+const WAITING: u8 = 0;
+const COPYING: u8 = 1;
+const STOP: u8 = 2;
 
 #[derive(Debug)]
 struct Task {
@@ -32,6 +41,7 @@ unsafe impl Send for Task {}
 pub struct Partner {
     tasks: Option<Sender<Task>>,
     seconds: Receiver<f64>,
+    copying: Arc<AtomicU8>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -44,11 +54,13 @@ impl Partner {
         let (tasks, given) = channel::<Task>();
         let (done, seconds) = channel();
         let (bound, is_bound) = channel();
+        let copying = Arc::new(AtomicU8::new(WAITING));
+        let told = Arc::clone(&copying);
         let work = move || {
             let _ = bound.send(pin(cpu));
             while let Some(task) = receive(&given) {
                 // SAFETY: see `Partner::run`, whose caller answers for the task.
-                let _ = done.send(unsafe { perform(&task) });
+                let _ = done.send(unsafe { perform(&task, &told) });
             }
         };
         let thread = std::thread::Builder::new()
@@ -58,6 +70,7 @@ impl Partner {
         let partner = Partner {
             tasks: Some(tasks),
             seconds,
+            copying,
             thread: Some(thread),
         };
         is_bound
@@ -85,6 +98,40 @@ impl Partner {
     }
 }
 
+impl Partner {
+    /// Calls `during` while the other core copies between these places, and waits until it has stopped.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Partner::run`] with [`Work::Copy`]; nor does `during` use the places or this partner.
+    pub unsafe fn while_copying<T>(
+        &self,
+        copy: CopyFn,
+        src: *const u8,
+        dst: *mut u8,
+        layout: Layout,
+        during: impl FnOnce() -> T,
+    ) -> T {
+        /// Stops it however `during` ends: the places may go with whoever unwinds.
+        struct Stopping<'a>(&'a Partner);
+        impl Drop for Stopping<'_> {
+            fn drop(&mut self) {
+                self.0.copying.store(STOP, Ordering::Release);
+                receive(&self.0.seconds);
+            }
+        }
+        self.copying.store(WAITING, Ordering::Release);
+        let work = Work::CopyOn(copy, src);
+        let task = Task { work, dst, layout };
+        let sent = (self.tasks.as_ref()).is_some_and(|tasks| tasks.send(task).is_ok());
+        let _stopping = sent.then(|| Stopping(self));
+        while sent && self.copying.load(Ordering::Acquire) == WAITING {
+            std::thread::yield_now();
+        }
+        during()
+    }
+}
+
 impl Drop for Partner {
     fn drop(&mut self) {
         self.tasks = None;
@@ -97,7 +144,7 @@ impl Drop for Partner {
 /// # Safety
 ///
 /// As for [`Partner::run`].
-unsafe fn perform(task: &Task) -> f64 {
+unsafe fn perform(task: &Task, copying: &AtomicU8) -> f64 {
     let Task { work, dst, layout } = *task;
     match work {
         Work::Fill(value) => {
@@ -109,6 +156,19 @@ unsafe fn perform(task: &Task) -> f64 {
         }
         // SAFETY: the caller answers for the places and the routine.
         Work::Copy(copy, src) => unsafe { time_copies(copy, dst, src, layout) },
+        Work::CopyOn(copy, src) => {
+            // Only whoever waits for it sees WAITING; it may have been told to stop already.
+            let _ = copying.compare_exchange(WAITING, COPYING, Ordering::AcqRel, Ordering::Acquire);
+            loop {
+                for place in layout.places() {
+                    if copying.load(Ordering::Acquire) == STOP {
+                        return 0.0;
+                    }
+                    // SAFETY: the caller answers for the places and the routine.
+                    unsafe { copy(dst.add(place), src.add(place), layout.bytes) };
+                }
+            }
+        }
     }
 }
 
@@ -195,6 +255,7 @@ fn numbers(list: &str) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routines::copytune_builtin_copy;
 
     #[test]
     fn lists_of_processors_are_read() {
@@ -222,6 +283,17 @@ mod tests {
         let seconds = unsafe { partner.run(Work::Fill(9), bytes.as_mut_ptr(), layout) };
         assert_eq!(seconds, 0.0);
         let filled = bytes.iter().filter(|&&byte| byte == 9).count();
+        let mut copied = vec![0_u8; layout.span()];
+        // SAFETY: SSE2 code that is right for any ranges; both vectors have all places, and nobody else uses them.
+        let answer = unsafe {
+            let (src, dst) = (bytes.as_ptr(), copied.as_mut_ptr());
+            partner.while_copying(copytune_builtin_copy, src, dst, layout, || 7)
+        };
+        assert_eq!(answer, 7);
+        // It has stopped, and takes the next task.
+        // SAFETY: as above.
+        unsafe { partner.run(Work::Fill(8), copied.as_mut_ptr(), layout) };
+        assert!(layout.places().all(|place| copied[place] == 8));
         assert_eq!(filled, layout.slots * 64);
         assert!(
             layout

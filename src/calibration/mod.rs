@@ -1,0 +1,123 @@
+//! Calibration: the machine is timed once, and models say what copies take on it (docs/models.md).
+//!
+//! [`plan`] says what is timed, [`rounds`] times it, this file makes models of the times, [`prediction`] answers what they are for,
+//! [`tables`] shows them.
+
+pub mod plan;
+pub mod prediction;
+mod rounds;
+pub mod tables;
+
+use crate::bench::journal::Journal;
+use crate::models::copies::{COPY, NO_CACHE};
+use crate::models::sample::Sample;
+use crate::models::{calibrate, model::Point};
+use crate::routines::{Caches, Features, catalogue};
+use crate::state::calibration::{Calibration, Machine, RoutineModel};
+use crate::stats;
+use crate::timing::processors;
+use plan::Series;
+use std::time::Duration;
+
+/// The name under which an interrupted calibration is kept.
+pub const NAME: &str = "calibrate";
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    /// Fewer and smaller sizes.
+    pub quick: bool,
+    /// How long to measure, what an interrupted calibration took included.
+    pub time: Duration,
+    /// Of the verification set and the orders.
+    pub seed: u64,
+    /// What routines may use.
+    pub features: Features,
+}
+
+/// The times of one series: for each of its points, one of each round.
+type Times = Vec<Vec<f64>>;
+
+/// Measures this machine, in the time that is given; what an interrupted calibration has kept is not measured again.
+///
+/// # Errors
+/// There is no memory, no time for a single round, or a routine copied wrongly: one sentence.
+pub fn run(request: &Request, journal: &Journal) -> Result<Calibration, String> {
+    let begun = journal.begun()?;
+    let (own, other) = processors();
+    let plan = plan::series(request, &begun.caches, other.is_some());
+    let timed = rounds::run(&plan, request, (own, other), journal)?;
+    let mut calibration = models(&plan, &timed.times, &begun.caches);
+    calibration.machine = Machine::here();
+    calibration.measured_at = begun.at;
+    calibration.seconds = timed.seconds;
+    calibration.quick = request.quick;
+    calibration.rounds = timed.rounds;
+    if other.is_none() {
+        let sentence = "this process may use one core only: nothing was measured that needs two";
+        calibration.notes.push(sentence.to_owned());
+    }
+    Ok(calibration)
+}
+
+/// The caches as the inputs of [`COPY`].
+fn sizes(caches: &Caches) -> [f64; 3] {
+    [caches.l1d, caches.l2, caches.l3].map(|bytes| bytes.map_or(NO_CACHE, |bytes| bytes as f64))
+}
+
+/// Models of what was timed; machine, times and rounds are left to the caller.
+fn models(plan: &[Series], times: &[Times], caches: &Caches) -> Calibration {
+    let caches = sizes(caches);
+    let (mut routines, mut notes, mut spreads) = (Vec::new(), Vec::new(), Vec::new());
+    for (series, times) in plan.iter().zip(times) {
+        for (id, points) in series.by_routine() {
+            let name = catalogue()[usize::from(id)].name;
+            let (mut fitted, mut verification): (Vec<Point>, Vec<Point>) = Default::default();
+            for at in points {
+                let point = &series.points[at];
+                // The stage has taken off what the clock costs.
+                let Some(sample) = times.get(at).and_then(|times| Sample::of(times, 0.0)) else {
+                    continue;
+                };
+                spreads.push(sample.spread);
+                let inputs = std::iter::once(point.bytes as f64).chain(caches).collect();
+                let set = if point.verifies {
+                    &mut verification
+                } else {
+                    &mut fitted
+                };
+                set.push((sample.value, inputs));
+            }
+            match calibrate(&COPY, &fitted, &verification) {
+                Ok(model) => routines.push(RoutineModel {
+                    routine: name.to_owned(),
+                    state: series.state.name().to_owned(),
+                    cores: series.cores,
+                    model,
+                }),
+                Err(error) => {
+                    notes.push(format!("no model of {name}, {}: {error}", series.title()));
+                }
+            }
+        }
+    }
+    Calibration {
+        machine: Machine {
+            cpu: String::new(),
+            kernel: String::new(),
+            microcode: String::new(),
+            catalogue: String::new(),
+        },
+        measured_at: 0,
+        seconds: 0.0,
+        quick: false,
+        rounds: 0,
+        spread: stats::median(&spreads).unwrap_or(0.0),
+        caches,
+        routines,
+        notes,
+    }
+}
+
+#[cfg(test)]
+mod tests;

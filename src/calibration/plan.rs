@@ -1,0 +1,121 @@
+//! What is timed for a calibration.
+
+use super::{Request, sizes};
+use crate::models::copies::{BYTES, COPY};
+use crate::models::plan::{Plan, VERIFICATION};
+use crate::routines::{Caches, RoutineId, usable};
+use crate::timing::{Cell, Placement, State};
+
+/// Sizes of the fit set, from the least to the greatest.
+const SIZES: usize = 30;
+/// The same where it must be quick, and the greatest size then.
+const QUICK_SIZES: usize = 22;
+const QUICK_BYTES: f64 = (4 << 20) as f64;
+/// The most that is wanted of rounds: after these the spread of the timings is known well enough.
+pub const ROUNDS: u32 = 15;
+
+/// One routine at one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimedPoint {
+    /// The routine.
+    pub id: RoutineId,
+    /// Bytes of a copy.
+    pub bytes: usize,
+    /// Of the verification set.
+    pub verifies: bool,
+}
+
+/// Everything that is timed in one state of the data by so many cores at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Series {
+    /// The state.
+    pub state: State,
+    /// 1, or 2 where another core copies as much meanwhile.
+    pub cores: u32,
+    /// What is timed.
+    pub points: Vec<TimedPoint>,
+}
+
+impl Series {
+    /// For people.
+    pub fn title(&self) -> String {
+        title(self.state.name(), self.cores)
+    }
+
+    /// How a point is timed.
+    pub fn cell(&self, point: &TimedPoint) -> Cell {
+        Cell {
+            bytes: point.bytes,
+            placement: Placement::At { src: 0, dst: 0 },
+            state: self.state,
+        }
+    }
+
+    /// The routines, each with the places of its points.
+    pub fn by_routine(&self) -> Vec<(RoutineId, Vec<usize>)> {
+        let mut routines: Vec<(RoutineId, Vec<usize>)> = Vec::new();
+        for (at, point) in self.points.iter().enumerate() {
+            match routines.iter_mut().find(|(id, _)| *id == point.id) {
+                Some((_, places)) => places.push(at),
+                None => routines.push((point.id, vec![at])),
+            }
+        }
+        routines
+    }
+}
+
+/// `warm, 2 cores`.
+pub fn title(state: &str, cores: u32) -> String {
+    match cores {
+        1 => format!("{state}, 1 core"),
+        _ => format!("{state}, {cores} cores"),
+    }
+}
+
+/// All series, each with the routines that suit a size. A routine that does not suit it is not timed there, and its model predicts
+/// infinity.
+pub fn series(request: &Request, caches: &Caches, has_partner: bool) -> Vec<Series> {
+    let (values, greatest) = match request.quick {
+        true => (QUICK_SIZES, QUICK_BYTES),
+        false => (SIZES, BYTES.1),
+    };
+    let verification = if request.quick {
+        VERIFICATION / 2
+    } else {
+        VERIFICATION
+    };
+    let plan = Plan::new(&COPY, &sizes(caches), values, verification, request.seed);
+    let plan = plan.unwrap_or(Plan {
+        fit: Vec::new(),
+        verification: Vec::new(),
+    });
+    let rows = |rows: &[Vec<f64>], verifies: bool| -> Vec<(usize, bool)> {
+        let bytes = rows.iter().filter_map(|row| row.first().copied());
+        bytes
+            .filter(|&bytes| bytes <= greatest)
+            .map(|bytes| (bytes as usize, verifies))
+            .collect()
+    };
+    let mut points = Vec::new();
+    for (bytes, verifies) in [rows(&plan.fit, false), rows(&plan.verification, true)].concat() {
+        let ids = usable(request.features, bytes).into_iter();
+        points.extend(ids.map(|id| TimedPoint {
+            id,
+            bytes,
+            verifies,
+        }));
+    }
+    let alone = State::ALL.into_iter().map(|state| (state, 1));
+    let beside = State::ALL
+        .into_iter()
+        .filter(|state| !state.needs_partner());
+    let conditions = alone.chain(beside.map(|state| (state, 2)));
+    conditions
+        .filter(|(state, cores)| has_partner || (*cores == 1 && !state.needs_partner()))
+        .map(|(state, cores)| Series {
+            state,
+            cores,
+            points: points.clone(),
+        })
+        .collect()
+}

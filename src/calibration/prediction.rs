@@ -1,0 +1,231 @@
+//! What the models of a machine are for: what a copy takes, and by which routine it takes least.
+
+use super::plan::title;
+use crate::models::copies::{BYTES, COPY};
+use crate::models::{Model, optimise};
+use crate::routines::{Features, catalogue, find};
+use crate::state::calibration::Calibration;
+use crate::timing::State;
+use serde::Serialize;
+
+/// Everything that predicts.
+pub struct Predictor {
+    caches: [f64; 3],
+    models: Vec<OfRoutine>,
+}
+
+struct OfRoutine {
+    routine: &'static str,
+    evicts: bool,
+    state: String,
+    cores: u32,
+    model: Model,
+}
+
+/// What a routine takes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Its name.
+    pub routine: &'static str,
+    /// Of one copy.
+    pub seconds: f64,
+}
+
+/// From a size on, another routine is the fastest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Crossover {
+    /// The first size, in bytes.
+    pub from: u64,
+    /// The fastest routine from there on.
+    pub routine: &'static str,
+    /// What it takes there.
+    pub seconds: f64,
+}
+
+/// Parts of a factor of two into which sizes are divided when crossovers are looked for.
+const PARTS: f64 = 8.0;
+
+impl Predictor {
+    /// Of the routines that a CPU with these features can run; the others' predictions would be infinite.
+    ///
+    /// # Errors
+    /// A model was made by another version of copytune: one sentence.
+    pub fn new(calibration: &Calibration, features: Features) -> Result<Predictor, String> {
+        let known = calibration.routines.iter().filter_map(|of| {
+            let routine = &catalogue()[usize::from(find(&of.routine)?)];
+            routine.function(features).map(|_| (routine, of))
+        });
+        let models = known.map(|(routine, of)| {
+            Ok(OfRoutine {
+                routine: routine.name,
+                evicts: routine.evicts(),
+                state: of.state.clone(),
+                cores: of.cores,
+                model: of.model.model(&COPY)?,
+            })
+        });
+        Ok(Predictor {
+            caches: calibration.caches,
+            models: models.collect::<Result<_, String>>()?,
+        })
+    }
+
+    fn seconds(&self, of: &OfRoutine, bytes: u64) -> f64 {
+        let [l1, l2, l3] = self.caches;
+        of.model.predict(&[bytes as f64, l1, l2, l3])
+    }
+
+    /// The models of one condition.
+    ///
+    /// # Errors
+    /// There are none: one sentence.
+    fn of(&self, state: State, cores: u32) -> Result<Vec<&OfRoutine>, String> {
+        let here = |of: &&OfRoutine| of.state == state.name() && of.cores == cores;
+        let found: Vec<&OfRoutine> = self.models.iter().filter(here).collect();
+        if found.is_empty() {
+            return Err(format!(
+                "nothing was calibrated for data that is {}; `copytune models` lists what was",
+                title(state.name(), cores)
+            ));
+        }
+        Ok(found)
+    }
+
+    /// All routines that have a prediction there, the fastest first.
+    ///
+    /// # Errors
+    /// Nothing was calibrated for that condition or size: one sentence.
+    pub fn rank(&self, bytes: u64, state: State, cores: u32) -> Result<Vec<Prediction>, String> {
+        let predict = |of: &OfRoutine| Prediction {
+            routine: of.routine,
+            seconds: self.seconds(of, bytes),
+        };
+        let all = self.of(state, cores)?.into_iter().map(predict);
+        let mut finite: Vec<Prediction> = all.filter(|of| of.seconds.is_finite()).collect();
+        finite.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        if finite.is_empty() {
+            let (low, high) = self.range(state, cores)?;
+            return Err(format!(
+                "no model predicts {bytes} bytes; they were calibrated from {low} to {high} bytes"
+            ));
+        }
+        Ok(finite)
+    }
+
+    /// The sizes for which there is any model of that condition.
+    fn range(&self, state: State, cores: u32) -> Result<(u64, u64), String> {
+        let of = self.of(state, cores)?;
+        let ranges = of.iter().filter_map(|of| of.model.ranges().first());
+        let (low, high) = ranges.fold(BYTES_REVERSED, |(low, high), range| {
+            (range.0.min(low), range.1.max(high))
+        });
+        Ok((low as u64, high as u64))
+    }
+
+    /// The fastest routine of the least size, and every size from which on another one is.
+    ///
+    /// # Errors
+    /// Nothing was calibrated for that condition: one sentence.
+    pub fn crossovers(&self, state: State, cores: u32) -> Result<Vec<Crossover>, String> {
+        self.changes(&self.of(state, cores)?)
+    }
+
+    /// The same between the best of the routines that store past the caches and the best of the others.
+    ///
+    /// # Errors
+    /// As [`Predictor::crossovers`].
+    pub fn non_temporal(&self, state: State, cores: u32) -> Result<Vec<u64>, String> {
+        let all = self.of(state, cores)?;
+        let best = |bytes: u64, evicts: bool| {
+            let those = all.iter().filter(|of| of.evicts == evicts);
+            those
+                .map(|of| self.seconds(of, bytes))
+                .fold(f64::INFINITY, f64::min)
+        };
+        self.crossings(state, cores, |bytes| best(bytes, true) - best(bytes, false))
+    }
+
+    /// The last sizes before one of two routines overtakes the other.
+    ///
+    /// # Errors
+    /// Nothing was calibrated for that condition, or for one of the routines: one sentence.
+    pub fn between(&self, a: &str, b: &str, state: State, cores: u32) -> Result<Vec<u64>, String> {
+        let all = self.of(state, cores)?;
+        let find = |name: &str| {
+            let found = all.iter().find(|of| of.routine == name).copied();
+            found.ok_or_else(|| {
+                format!("there is no model of \"{name}\" there; `copytune models` lists them")
+            })
+        };
+        let (a, b) = (find(a)?, find(b)?);
+        self.crossings(state, cores, |bytes| {
+            self.seconds(a, bytes) - self.seconds(b, bytes)
+        })
+    }
+
+    fn crossings(
+        &self,
+        state: State,
+        cores: u32,
+        difference: impl Fn(u64) -> f64,
+    ) -> Result<Vec<u64>, String> {
+        let (low, high) = self.range(state, cores)?;
+        let pieces = (PARTS * (high as f64 / low as f64).log2()).ceil() as usize;
+        // Where both are infinite their difference is no number; where one is, it has no crossover but an end of its range.
+        let finite = |bytes: i64| Some(difference(bytes as u64)).filter(|d| d.is_finite());
+        let roots = optimise::roots(low as i64, high as i64, pieces, |bytes| {
+            finite(bytes).unwrap_or(f64::NAN)
+        });
+        Ok(roots.value.into_iter().map(|bytes| bytes as u64).collect())
+    }
+
+    fn changes(&self, all: &[&OfRoutine]) -> Result<Vec<Crossover>, String> {
+        let best = |bytes: u64| {
+            let least = all
+                .iter()
+                .min_by(|a, b| self.seconds(a, bytes).total_cmp(&self.seconds(b, bytes)));
+            least
+                .copied()
+                .filter(|of| self.seconds(of, bytes).is_finite())
+        };
+        let ranges = || all.iter().filter_map(|of| of.model.ranges().first());
+        let low = ranges().map(|range| range.0).fold(f64::INFINITY, f64::min);
+        let high = ranges().map(|range| range.1).fold(0.0, f64::max);
+        let mut found: Vec<Crossover> = Vec::new();
+        let (mut bytes, mut before) = (low, None::<(u64, &OfRoutine)>);
+        while bytes <= high {
+            let here = bytes.round() as u64;
+            if let Some(now) = best(here) {
+                let from = match before {
+                    Some((_, then)) if then.routine == now.routine => None,
+                    Some((last, then)) => {
+                        let difference = |bytes: i64| {
+                            self.seconds(then, bytes as u64) - self.seconds(now, bytes as u64)
+                        };
+                        let root = optimise::root(last as i64, here as i64, difference);
+                        match root.map(|root| root.value) {
+                            Some(optimise::Root::At(at)) => Some((at as u64 + 1).min(here)),
+                            _ => Some(here),
+                        }
+                    }
+                    None => Some(here),
+                };
+                found.extend(from.map(|from| Crossover {
+                    from,
+                    routine: now.routine,
+                    seconds: self.seconds(now, from),
+                }));
+                before = Some((here, now));
+            }
+            bytes = if bytes < high {
+                (bytes * 2.0_f64.powf(1.0 / PARTS)).min(high)
+            } else {
+                high + 1.0
+            };
+        }
+        Ok(found)
+    }
+}
+
+/// Nothing yet: the least is the greatest and the other way round.
+const BYTES_REVERSED: (f64, f64) = (BYTES.1, BYTES.0);

@@ -1,0 +1,170 @@
+//! Times a calibration's series, by rounds, until the time is over.
+
+use super::plan::{ROUNDS, Series};
+use super::{Request, Times};
+use crate::bench::Progress;
+use crate::bench::journal::Journal;
+use crate::routines::catalogue;
+use crate::timing::{Stage, code, pin};
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use serde::{Deserialize, Serialize};
+use std::thread::Scope;
+use std::time::Instant;
+
+/// What was timed.
+pub struct Timed {
+    /// For each series.
+    pub times: Vec<Times>,
+    /// Whole rounds.
+    pub rounds: u32,
+    /// Seconds that they took.
+    pub seconds: f64,
+}
+
+/// One series in one round, as it is kept.
+#[derive(Debug, Serialize, Deserialize)]
+struct Step {
+    seconds: f64,
+    /// For each point.
+    times: Vec<f64>,
+}
+
+/// Times every point of every series once in each round. A round ends early when the time is over; only whole ones count, so that
+/// all routines are timed under the same conditions.
+pub fn run(
+    plan: &[Series],
+    request: &Request,
+    processors: (Option<usize>, Option<usize>),
+    journal: &Journal,
+) -> Result<Timed, String> {
+    let mut timed = Timed {
+        times: plan
+            .iter()
+            .map(|series| vec![Vec::new(); series.points.len()])
+            .collect(),
+        rounds: 0,
+        seconds: 0.0,
+    };
+    let budget = request.time.as_secs_f64();
+    let mut progress = Progress::new(budget);
+    // On a thread of its own, so that this one is not bound to a processor.
+    std::thread::scope(|scope| {
+        let mut worker: Option<Worker> = None;
+        let mut latest = 0.0;
+        while timed.rounds < ROUNDS && timed.seconds + latest <= budget {
+            let mut round = Vec::new();
+            let name = format!("round {} of up to {ROUNDS}", timed.rounds + 1);
+            progress.step(&name);
+            let before = timed.seconds;
+            for (number, series) in plan.iter().enumerate() {
+                progress.detail(&format!("{name}: {}", series.title()));
+                let step = journal.step(&format!("{} {}", timed.rounds, series.title()), || {
+                    let worker = match &mut worker {
+                        Some(worker) => worker,
+                        none => none.insert(Worker::start(scope, plan, *request, processors)?),
+                    };
+                    worker.time(number, timed.rounds)
+                })?;
+                timed.seconds += step.seconds;
+                progress.advance(step.seconds);
+                round.push(step);
+                if timed.seconds > budget {
+                    break;
+                }
+            }
+            if round.len() < plan.len() {
+                break;
+            }
+            for (times, step) in timed.times.iter_mut().zip(round) {
+                for (times, seconds) in times.iter_mut().zip(step.times) {
+                    times.push(seconds);
+                }
+            }
+            latest = timed.seconds - before;
+            timed.rounds += 1;
+            let rounds_left = f64::from(ROUNDS - timed.rounds) * latest;
+            progress.plan(rounds_left.min(budget - timed.seconds).max(0.0));
+        }
+        progress.finish();
+        if timed.rounds == 0 {
+            return Err(format!(
+                "{budget:.0} s are not enough for a single round; give it more with --minutes"
+            ));
+        }
+        Ok(timed)
+    })
+}
+
+/// The thread that times.
+struct Worker {
+    /// The number of a series and that of the round.
+    tasks: std::sync::mpsc::Sender<(usize, u32)>,
+    answers: std::sync::mpsc::Receiver<Result<Step, String>>,
+}
+
+impl Worker {
+    /// Starts it on the first of the processors.
+    fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        plan: &'scope [Series],
+        request: Request,
+        (own, other): (Option<usize>, Option<usize>),
+    ) -> Result<Worker, String> {
+        let (tasks, given) = std::sync::mpsc::channel::<(usize, u32)>();
+        let (done, answers) = std::sync::mpsc::channel();
+        let work = move || {
+            let points = plan.iter().flat_map(|series| &series.points);
+            let longest = points.map(|point| point.bytes).max().unwrap_or(0);
+            let bound = own.map_or(Ok(()), pin);
+            let mut stage = bound.and_then(|()| Stage::new(longest, other));
+            for (series, round) in given {
+                let answer = match &mut stage {
+                    Ok(stage) => time(stage, &plan[series], &request, round),
+                    Err(sentence) => Err(sentence.clone()),
+                };
+                if done.send(answer).is_err() {
+                    break;
+                }
+            }
+        };
+        std::thread::Builder::new()
+            .name("copytune-calibrate".to_owned())
+            .spawn_scoped(scope, work)
+            .map_err(|error| format!("no thread can be started: {error}"))?;
+        Ok(Worker { tasks, answers })
+    }
+
+    fn time(&mut self, series: usize, round: u32) -> Result<Step, String> {
+        let failed = || "the calibration failed inside; please report it".to_owned();
+        self.tasks.send((series, round)).map_err(|_| failed())?;
+        self.answers.recv().unwrap_or_else(|_| Err(failed()))
+    }
+}
+
+/// Times all points of a series once, in an order that the seed and the round give.
+fn time(stage: &mut Stage, series: &Series, request: &Request, round: u32) -> Result<Step, String> {
+    let began = Instant::now();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(request.seed ^ (u64::from(round) << 40));
+    let mut order: Vec<usize> = (0..series.points.len()).collect();
+    order.shuffle(&mut random);
+    let mut times = vec![0.0; series.points.len()];
+    for at in order {
+        let point = &series.points[at];
+        let (cell, copy) = (series.cell(point), code(point.id, request.features)?);
+        // SAFETY: `code` gives only what a CPU with the features can run, and the catalogue's routines keep to CopyFn.
+        let seconds = unsafe {
+            match series.cores {
+                1 => stage.sample(cell, copy),
+                _ => stage.sample_beside(cell, copy),
+            }
+        };
+        let name = catalogue()[usize::from(point.id)].name;
+        times[at] = seconds.map_err(|wrong| format!("{name}: {wrong}"))?;
+    }
+    Ok(Step {
+        seconds: began.elapsed().as_secs_f64(),
+        times,
+    })
+}

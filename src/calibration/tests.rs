@@ -1,0 +1,280 @@
+use super::plan::{ROUNDS, series};
+use super::prediction::Predictor;
+use super::*;
+use crate::bench::journal::Journal;
+use crate::routines::CacheSource;
+use crate::state::calibration::LEAST_ROUNDS;
+use crate::stats::random::Random;
+use crate::timing::State;
+
+const CACHES: Caches = Caches {
+    l1d: Some(32 << 10),
+    l2: Some(1 << 20),
+    l3: None,
+    source: CacheSource::Cpuid,
+};
+
+fn request() -> Request {
+    Request {
+        quick: true,
+        time: Duration::ZERO,
+        seed: 7,
+        features: Features::ERMS,
+    }
+}
+
+/// Seconds on a made machine: string instructions start slowly, then are fast; non-temporal stores pay beyond the second-level cache.
+fn seconds(name: &str, bytes: f64) -> f64 {
+    let beyond = (bytes - f64::from(1 << 19)).max(0.0);
+    let of = |start: f64, byte: f64, far: f64| (start + byte * bytes + far * beyond) * 1e-9;
+    match name {
+        _ if name.contains("-nt") => of(400.0, 0.1, 0.0),
+        _ if name.starts_with("rep-") => of(60.0, 0.02, 0.2),
+        _ => of(10.0, 0.05, 0.2),
+    }
+}
+
+/// As many rounds on that machine, whose timings differ by so much.
+fn times(plan: &[Series], rounds: u32, noise: f64) -> Vec<Times> {
+    let mut random = Random::new(11);
+    let mut times = Vec::new();
+    for series in plan {
+        let of_point = |point: &plan::TimedPoint| -> Vec<f64> {
+            let exact = seconds(catalogue()[usize::from(point.id)].name, point.bytes as f64);
+            (0..rounds)
+                .map(|_| exact * (noise * random.normal()).exp())
+                .collect()
+        };
+        times.push(series.points.iter().map(of_point).collect());
+    }
+    times
+}
+
+fn calibration(noise: f64) -> Calibration {
+    let plan = series(&request(), &CACHES, true);
+    let mut found = models(&plan, &times(&plan, 9, noise), &CACHES);
+    found.rounds = 9;
+    found
+}
+
+#[test]
+fn every_state_is_planned_and_those_of_one_core_beside_another() {
+    let titles = |partner| -> Vec<String> {
+        let plan = series(&request(), &CACHES, partner);
+        plan.iter().map(Series::title).collect()
+    };
+    let alone = ["warm, 1 core", "cold, 1 core", "streaming, 1 core"];
+    assert_eq!(titles(false), alone);
+    let both = titles(true);
+    assert_eq!(both.len(), 8);
+    for more in [
+        "dirty, 1 core",
+        "shared, 1 core",
+        "warm, 2 cores",
+        "cold, 2 cores",
+        "streaming, 2 cores",
+    ] {
+        assert!(both.iter().any(|title| title == more), "{more}");
+    }
+    let full = series(
+        &Request {
+            quick: false,
+            ..request()
+        },
+        &CACHES,
+        true,
+    );
+    let sizes = |series: &Series, verifies| {
+        let points = series
+            .points
+            .iter()
+            .filter(|point| point.verifies == verifies && point.id == 0);
+        points.map(|point| point.bytes).collect::<Vec<usize>>()
+    };
+    assert_eq!(
+        (sizes(&full[0], true).len(), sizes(&full[0], false).len()),
+        (20, 30)
+    );
+    assert_eq!(sizes(&full[0], false).last(), Some(&(16 << 20)));
+    let quick = series(&request(), &CACHES, true);
+    assert!(quick[0].points.iter().all(|point| point.bytes <= 4 << 20));
+    assert!(sizes(&quick[0], false).len() >= 16 && sizes(&quick[0], true).len() >= 5);
+    // A routine is timed where it suits the size.
+    for point in &full[0].points {
+        let routine = &catalogue()[usize::from(point.id)];
+        assert!(
+            point.id == 0 || point.bytes >= routine.min_bytes,
+            "{}",
+            routine.name
+        );
+    }
+}
+
+#[test]
+fn models_of_a_known_machine_are_good_and_rank_as_it_does() {
+    let found = calibration(0.02);
+    assert!(
+        found
+            .routines
+            .iter()
+            .all(|of| of.model.mre.is_none_or(|mre| mre < 0.05)),
+        "{:?}",
+        found.notes
+    );
+    assert!(found.spread < 0.05, "{}", found.spread);
+    let predictor = Predictor::new(&found, Features::NONE).unwrap();
+    let fastest = |bytes| predictor.rank(bytes, State::Dirty, 1).unwrap()[0].routine;
+    assert!(
+        fastest(256).starts_with("sse2") || fastest(256) == "libc",
+        "{}",
+        fastest(256)
+    );
+    assert!(
+        fastest(64 << 10).starts_with("rep-"),
+        "{}",
+        fastest(64 << 10)
+    );
+    assert!(fastest(3 << 20).contains("-nt"), "{}", fastest(3 << 20));
+    let ranking = predictor.rank(64 << 10, State::Dirty, 1).unwrap();
+    assert!(ranking.is_sorted_by(|a, b| a.seconds <= b.seconds));
+    // 10 + 0.05 n = 60 + 0.02 n at n = 1667, and 400 + 0.1 n = 60 + 0.02 n + 0.2 (n - 512 Ki) at n = 876563.
+    let between = predictor
+        .between("libc", "rep-movsb", State::Warm, 1)
+        .unwrap();
+    assert!(
+        matches!(between[..], [at] if (at as f64 / 1667.0 - 1.0).abs() < 0.15),
+        "{between:?}"
+    );
+    let non_temporal = predictor.non_temporal(State::Warm, 1).unwrap();
+    assert!(
+        matches!(non_temporal[..], [at] if (at as f64 / 876_563.0 - 1.0).abs() < 0.15),
+        "{non_temporal:?}"
+    );
+    let crossovers = predictor.crossovers(State::Warm, 1).unwrap();
+    assert!(crossovers.is_sorted_by(|a, b| a.from < b.from));
+    assert!(crossovers.last().unwrap().routine.contains("-nt"));
+    // Among routines that are as fast as each other, noise alone decides.
+    for crossover in &crossovers {
+        let there = predictor.rank(crossover.from, State::Warm, 1).unwrap();
+        assert!(there[0].seconds > 0.97 * crossover.seconds, "{crossover:?}");
+    }
+}
+
+#[test]
+fn what_was_not_calibrated_is_not_predicted() {
+    let mut found = calibration(0.0);
+    let predictor = Predictor::new(&found, Features::NONE).unwrap();
+    for bytes in [1, 63, 5 << 20, u64::MAX] {
+        let refused = predictor.rank(bytes, State::Warm, 1).unwrap_err();
+        assert!(refused.contains("calibrated from 64 to"), "{refused}");
+    }
+    // Below its least size a routine is not in the ranking.
+    let small = predictor.rank(64, State::Warm, 1).unwrap();
+    assert!(
+        !small.iter().any(|of| of.routine.starts_with("rep-")),
+        "{small:?}"
+    );
+    let refused = predictor
+        .between("libc", "none", State::Warm, 1)
+        .unwrap_err();
+    assert!(refused.contains("no model of \"none\""), "{refused}");
+    // A routine that vanished, or that this CPU cannot run, predicts nothing.
+    found
+        .routines
+        .retain(|of| of.state == "warm" && of.routine == "sse2");
+    assert_eq!(
+        Predictor::new(&found, Features::NONE)
+            .unwrap()
+            .rank(4096, State::Warm, 1)
+            .unwrap()
+            .len(),
+        1
+    );
+    found
+        .routines
+        .iter_mut()
+        .for_each(|of| of.routine = "vanished".to_owned());
+    let nothing = Predictor::new(&found, Features::NONE).unwrap();
+    assert!(
+        nothing.rank(4096, State::Warm, 1).is_err() && nothing.crossovers(State::Warm, 1).is_err()
+    );
+    found
+        .routines
+        .iter_mut()
+        .for_each(|of| of.routine = "avx512".to_owned());
+    assert!(
+        Predictor::new(&found, Features::NONE)
+            .unwrap()
+            .rank(4096, State::Warm, 1)
+            .is_err()
+    );
+}
+
+#[test]
+fn a_busy_machine_is_seen_by_the_spread() {
+    let (here, path) = (calibration(0.0).machine, std::path::Path::new("x"));
+    assert!(calibration(0.02).usable(&here, path).is_ok());
+    assert!(calibration(0.3).usable(&here, path).is_err());
+}
+
+#[test]
+fn tables_have_a_row_for_each_model() {
+    let found = calibration(0.01);
+    let table = tables::models(&found.routines);
+    assert_eq!(table.rows.len(), found.routines.len());
+    let text = table.to_string();
+    assert!(
+        text.contains("bytes") && text.contains("±") && text.contains("good"),
+        "{text}"
+    );
+    assert!(tables::summary(&found)[1].contains(&format!("{} models", found.routines.len())));
+}
+
+/// Times are measured here, but nothing is asked of them except that they are times.
+#[test]
+fn an_interrupted_calibration_goes_on() {
+    let cache = tempfile::tempdir().unwrap();
+    let journal = || Journal::open(cache.path(), NAME, &[], false).unwrap();
+    let plan: Vec<Series> = series(&request(), &CACHES, false)
+        .into_iter()
+        .take(2)
+        .collect();
+    let small = |series: &Series| Series {
+        points: (series.points.iter().copied())
+            .filter(|point| point.bytes < 4096)
+            .collect(),
+        ..series.clone()
+    };
+    let plan: Vec<Series> = plan.iter().map(small).collect();
+    let time = |seconds| Request {
+        time: Duration::from_secs_f64(seconds),
+        ..request()
+    };
+    let first = journal();
+    let none = rounds::run(
+        &plan,
+        &Request {
+            time: Duration::ZERO,
+            ..request()
+        },
+        (None, None),
+        &first,
+    );
+    assert!(
+        none.err()
+            .unwrap()
+            .contains("not enough for a single round")
+    );
+    drop(first);
+    let found = rounds::run(&plan, &time(3600.0), (None, None), &journal()).unwrap();
+    assert_eq!(found.rounds, ROUNDS);
+    const { assert!(ROUNDS >= LEAST_ROUNDS) };
+    let again = rounds::run(&plan, &time(3600.0), (None, None), &journal()).unwrap();
+    assert_eq!(again.times, found.times, "nothing was measured again");
+    assert!(
+        found.times[0]
+            .iter()
+            .flatten()
+            .all(|seconds| seconds.is_finite() && *seconds >= 0.0)
+    );
+}

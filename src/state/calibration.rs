@@ -1,0 +1,249 @@
+//! What `copytune calibrate` has found of a machine: its cost models. One file for each machine, `machine-HASH.json`.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::content::Body;
+use super::error::{Refusal, StateError};
+use super::{catalogue_version, cpu_model, envelope, store};
+use crate::models::Calibrated;
+
+/// Most models that are believed.
+const MOST_MODELS: usize = 10_000;
+/// From this spread of repeated timings on, a calibration is not to be trusted: the models are to be within 10 %.
+pub const TRUSTED_SPREAD: f64 = 0.10;
+/// Rounds below which nothing tells how much timings differ.
+pub const LEAST_ROUNDS: u32 = 3;
+
+/// What a calibration holds for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// [`super::cpu_model`].
+    pub cpu: String,
+    /// The kernel's release.
+    pub kernel: String,
+    /// The processor's microcode, empty where the kernel does not tell.
+    pub microcode: String,
+    /// [`super::catalogue_version`].
+    pub catalogue: String,
+}
+
+impl Machine {
+    /// This one.
+    pub fn here() -> Machine {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Machine {
+            cpu: cpu_model(),
+            kernel: release.trim().to_owned(),
+            microcode: super::key::microcode(),
+            catalogue: catalogue_version(),
+        }
+    }
+
+    fn parts(&self) -> [(&'static str, &str); 4] {
+        [
+            ("CPU", &self.cpu),
+            ("kernel", &self.kernel),
+            ("microcode", &self.microcode),
+            ("catalogue of routines", &self.catalogue),
+        ]
+    }
+
+    /// In which parts another one differs.
+    pub fn differences(&self, other: &Machine) -> Vec<&'static str> {
+        let pairs = self.parts().into_iter().zip(other.parts());
+        let unlike = pairs.filter(|((_, a), (_, b))| a != b);
+        unlike.map(|((name, _), _)| name).collect()
+    }
+
+    fn file(&self) -> String {
+        // With lengths: fields that only run together differently are other machines.
+        let text: String = (self.parts().iter())
+            .map(|(_, part)| format!("{}:{part}", part.len()))
+            .collect();
+        format!("{PREFIX}{:016x}.json", xxh3_64(text.as_bytes()))
+    }
+}
+
+const PREFIX: &str = "machine-";
+
+/// The cost models of a machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The machine.
+    pub machine: Machine,
+    /// When it was measured, in seconds since the Unix epoch.
+    pub measured_at: u64,
+    /// Seconds that measuring took.
+    pub seconds: f64,
+    /// With fewer and smaller sizes.
+    pub quick: bool,
+    /// Rounds in which everything was timed once.
+    pub rounds: u32,
+    /// Median over all samples of the spread of their timings, relative; 0.1 is 10 %.
+    pub spread: f64,
+    /// Bytes of the data caches, [`crate::models::copies::NO_CACHE`] for one that is not known.
+    pub caches: [f64; 3],
+    /// The models of the routines.
+    pub routines: Vec<RoutineModel>,
+    /// What could not be modelled, one sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+/// The model of one routine in one condition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoutineModel {
+    /// The routine's name.
+    pub routine: String,
+    /// State of the data.
+    pub state: String,
+    /// Cores that copy at once.
+    pub cores: u32,
+    /// The model.
+    pub model: Calibrated,
+}
+
+impl Body for Calibration {
+    const FORMAT: &'static str = "copytune-machine";
+    const SCHEMA: u32 = 1;
+
+    fn is_consistent(&self) -> bool {
+        let numbers = [self.seconds, self.spread].into_iter().chain(self.caches);
+        numbers
+            .into_iter()
+            .all(|number| number.is_finite() && number >= 0.0)
+            && self.routines.len() <= MOST_MODELS
+            && self.routines.iter().all(|of| of.model.is_sound())
+    }
+}
+
+/// Why a calibration is not used.
+#[derive(Debug)]
+pub enum Unfit {
+    /// There is none.
+    Missing(PathBuf),
+    /// The file cannot be used at all.
+    File(Refusal),
+    /// It is of another machine, or of what this one was.
+    Other(PathBuf, Vec<&'static str>),
+    /// The machine was busy.
+    Busy(PathBuf, f64),
+    /// There was not enough time.
+    Short(PathBuf, u32),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfit::Missing(place) => write!(
+                out,
+                "no calibration in {}: `copytune calibrate` measures this machine in two minutes",
+                place.display()
+            ),
+            Unfit::File(refusal) => refusal.fmt(out),
+            Unfit::Other(path, differs) => write!(
+                out,
+                "the calibration {} is not used, because it was made with another {}: run `copytune calibrate`",
+                path.display(),
+                differs.join(" and ")
+            ),
+            Unfit::Busy(path, spread) => write!(
+                out,
+                "the calibration {} is not used, because repeated timings differed by {:.0} %: run `copytune calibrate` again while nothing else runs",
+                path.display(),
+                spread * 100.0
+            ),
+            Unfit::Short(path, rounds) => write!(
+                out,
+                "the calibration {} is not used, because there was time for {rounds} of at least {LEAST_ROUNDS} rounds: run `copytune calibrate --minutes N`",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+impl Calibration {
+    /// Whether it may be used on this machine; `path` is where it was found.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn usable(&self, here: &Machine, path: &Path) -> Result<(), Unfit> {
+        let differs = self.machine.differences(here);
+        if !differs.is_empty() {
+            return Err(Unfit::Other(path.to_owned(), differs));
+        }
+        if self.rounds < LEAST_ROUNDS {
+            return Err(Unfit::Short(path.to_owned(), self.rounds));
+        }
+        if self.spread > TRUSTED_SPREAD {
+            return Err(Unfit::Busy(path.to_owned(), self.spread));
+        }
+        Ok(())
+    }
+
+    /// Keeps it in a state directory, in place of what was known of the machine; unless that may be used and this may not. Tells where,
+    /// and whether it was kept.
+    ///
+    /// # Errors
+    /// The directory or the file cannot be written; what was there before is as it was.
+    pub fn save(&self, dir: &Path) -> Result<(PathBuf, bool), StateError> {
+        fs::create_dir_all(dir).map_err(|source| StateError::Directory {
+            path: dir.to_owned(),
+            source,
+        })?;
+        let path = dir.join(self.machine.file());
+        let is_usable = |of: &Calibration| of.usable(&self.machine, &path).is_ok();
+        if !is_usable(self)
+            && let Ok(Some(before)) = envelope::read::<Calibration>(&path)
+            && is_usable(&before)
+        {
+            return Ok((path, false));
+        }
+        let temporary = dir.join(format!(".machine-{}.tmp", store::unique()));
+        store::replace(&path, &temporary, self)?;
+        Ok((path, true))
+    }
+}
+
+/// The calibration of a file, or that of the machine `here` in a directory; in either case it may be [`Calibration::usable`] or not.
+///
+/// # Errors
+/// There is none, or none that can be read. Where a directory has one that was made on this machine before something changed, that is told.
+pub fn find(place: &Path, here: &Machine) -> Result<(Calibration, PathBuf), Unfit> {
+    let path = match place.is_dir() {
+        true => place.join(here.file()),
+        false => place.to_owned(),
+    };
+    match envelope::read::<Calibration>(&path) {
+        Ok(Some(found)) => Ok((found, path)),
+        Err(refusal) => Err(Unfit::File(refusal)),
+        Ok(None) => Err(earlier(place, here).unwrap_or_else(|| Unfit::Missing(place.to_owned()))),
+    }
+}
+
+/// What there is of a machine with the same CPU that differs otherwise: the latest.
+fn earlier(dir: &Path, here: &Machine) -> Option<Unfit> {
+    let names = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
+    let ours = names.filter(|path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(".json"))
+    });
+    let known = ours.filter_map(|path| {
+        let found = envelope::read::<Calibration>(&path).ok()??;
+        (found.machine.cpu == here.cpu).then_some((found, path))
+    });
+    let (latest, path) = known.max_by_key(|(found, _)| found.measured_at)?;
+    let differs = latest.machine.differences(here);
+    Some(Unfit::Other(path, differs))
+}
+
+#[cfg(test)]
+#[path = "calibration_tests.rs"]
+mod tests;

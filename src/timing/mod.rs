@@ -1,0 +1,15 @@
+//! Times single copies: brings their data into a state, lets a routine copy, and looks at the clock.
+//!
+//! `copytune bench copy` and `copytune calibrate` both rest on it, so that they measure alike.
+
+mod cell;
+mod code;
+mod memory;
+mod partner;
+mod stage;
+
+pub use cell::{Cell, Placement, State};
+pub use code::code;
+pub use memory::Layout;
+pub use partner::{pin, processors};
+pub use stage::Stage;
