@@ -46,7 +46,7 @@ impl Args {
         let request = Request {
             quick: self.quick,
             time: Duration::from_secs_f64(60.0 * minutes),
-            seed: kept.step("seed", || Ok(self.seed.unwrap_or_else(from_clock)))?,
+            seed: journal.step("seed", || Ok(self.seed.unwrap_or_else(from_clock)))?,
             features,
         };
         let calibration = calibration::run(&request, &journal)?;
