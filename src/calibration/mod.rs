@@ -17,6 +17,7 @@ use crate::state::calibration::{Calibration, Machine, RoutineModel};
 use crate::stats;
 use crate::timing::processors;
 use plan::Series;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The name under which an interrupted calibration is kept.
@@ -68,7 +69,8 @@ fn sizes(caches: &Caches) -> [f64; 3] {
 /// Models of what was timed; machine, times and rounds are left to the caller.
 fn models(plan: &[Series], times: &[Times], caches: &Caches) -> Calibration {
     let caches = sizes(caches);
-    let (mut routines, mut notes, mut spreads) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut routines, mut spreads) = (Vec::new(), Vec::new());
+    let mut without: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (series, times) in plan.iter().zip(times) {
         for (id, points) in series.by_routine() {
             let name = catalogue()[usize::from(id)].name;
@@ -96,11 +98,13 @@ fn models(plan: &[Series], times: &[Times], caches: &Caches) -> Calibration {
                     model,
                 }),
                 Err(error) => {
-                    notes.push(format!("no model of {name}, {}: {error}", series.title()));
+                    let models = without.entry(error.to_string()).or_default();
+                    models.push(format!("{name} ({})", series.title()));
                 }
             }
         }
     }
+    let notes = without.iter().map(|(why, models)| no_model(why, models));
     Calibration {
         machine: Machine {
             cpu: String::new(),
@@ -114,8 +118,17 @@ fn models(plan: &[Series], times: &[Times], caches: &Caches) -> Calibration {
         rounds: 0,
         spread: stats::median(&spreads).unwrap_or(0.0),
         caches,
+        notes: notes.collect(),
         routines,
-        notes,
+    }
+}
+
+/// One sentence, however many there are.
+fn no_model(why: &str, models: &[String]) -> String {
+    match models {
+        [one] => format!("no model of {one}: {why}"),
+        [one, others @ ..] => format!("no model of {one} and {} more: {why}", others.len()),
+        [] => String::new(),
     }
 }
 
