@@ -9,7 +9,7 @@ use crate::timing::{Cell, Placement, State};
 /// Sizes of the fit set, from the least to the greatest.
 const SIZES: usize = 30;
 /// The same where it must be quick, and the greatest size then.
-const QUICK_SIZES: usize = 14;
+const QUICK_SIZES: usize = 22;
 const QUICK_BYTES: f64 = (4 << 20) as f64;
 /// The most that is wanted of rounds: after these the spread of the timings is known well enough.
 pub const ROUNDS: u32 = 15;
