@@ -1,6 +1,6 @@
 //! What is timed for a calibration.
 
-use super::{Request, sizes};
+use super::Request;
 use crate::models::copies::{BYTES, COPY};
 use crate::models::plan::{Plan, VERIFICATION};
 use crate::routines::{Caches, RoutineId, usable};
@@ -84,7 +84,13 @@ pub fn series(request: &Request, caches: &Caches, has_partner: bool) -> Vec<Seri
     } else {
         VERIFICATION
     };
-    let plan = Plan::new(&COPY, &sizes(caches), values, verification, request.seed);
+    let plan = Plan::new(
+        &COPY,
+        &super::sizes(caches),
+        values,
+        verification,
+        request.seed,
+    );
     let plan = plan.unwrap_or(Plan {
         fit: Vec::new(),
         verification: Vec::new(),
@@ -96,8 +102,13 @@ pub fn series(request: &Request, caches: &Caches, has_partner: bool) -> Vec<Seri
             .map(|bytes| (bytes as usize, verifies))
             .collect()
     };
+    let mut sizes = [rows(&plan.fit, false), rows(&plan.verification, true)].concat();
+    if !sizes.contains(&(greatest as usize, false)) {
+        // The grid has other sizes, and a model ends at its greatest one.
+        sizes.push((greatest as usize, false));
+    }
     let mut points = Vec::new();
-    for (bytes, verifies) in [rows(&plan.fit, false), rows(&plan.verification, true)].concat() {
+    for (bytes, verifies) in sizes {
         let ids = usable(request.features, bytes).into_iter();
         points.extend(ids.map(|id| TimedPoint {
             id,
