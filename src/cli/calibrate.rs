@@ -13,7 +13,7 @@ use super::{Outcome, env};
 
 /// Measure what copies take on this machine, for `copytune models`
 ///
-/// Example: copytune calibrate --quick && copytune models predict --bytes 64K --state dirty
+/// Example: copytune calibrate --quick
 ///
 /// Times every routine by size and state of the data, on one core and beside another that copies as much, and keeps models of the times in
 /// the state directory. Two minutes on two cores; run it while nothing else runs. Ctrl-C ends it, and the same command goes on.

@@ -15,7 +15,7 @@ in replay; and, for reference, in replay with direct copies forced wherever poss
 
 /// Patterns of messages by size, and random programs, with and without copytune
 ///
-/// Example: copytune bench patterns --quick --patterns pingpong,window
+/// Example: copytune bench patterns --quick --patterns pingpong,window-64
 #[derive(Parser)]
 #[command(after_help = compared())]
 pub struct Args {
