@@ -218,10 +218,14 @@ fn a_calibration_that_does_not_fit_is_refused_with_its_reason() {
 #[test]
 fn a_calibration_without_time_says_so_and_leaves_nothing() {
     let dir = tempfile::tempdir().expect("a directory");
-    let sentence = refused(dir.path(), &["calibrate", "--quick", "--minutes", "0"]);
+    let output = copytune(dir.path(), &["calibrate", "--quick", "--minutes", "0"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    // Its progress comes before.
+    let said = text(&output.stderr);
+    let last = said.lines().last().unwrap_or_default();
     assert!(
-        sentence.contains("not enough for a single round"),
-        "{sentence}"
+        last.starts_with("copytune: ") && last.contains("not enough for a single round"),
+        "{said}"
     );
     let files = std::fs::read_dir(dir.path())
         .expect("the directory")
