@@ -13,6 +13,8 @@ pub struct Table {
     pub heads: Vec<String>,
     /// As many cells as heads in each.
     pub rows: Vec<Vec<String>>,
+    /// Whether the last column is text, too.
+    pub ends_with_text: bool,
 }
 
 impl Table {
@@ -22,6 +24,7 @@ impl Table {
             title: title.into(),
             heads: heads.iter().map(|head| (*head).to_owned()).collect(),
             rows: Vec::new(),
+            ends_with_text: false,
         }
     }
 
@@ -64,7 +67,11 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sides = format!("l{}", "r".repeat(self.heads.len().saturating_sub(1)));
+        let mut sides = format!("l{}", "r".repeat(self.heads.len().saturating_sub(1)));
+        if self.ends_with_text {
+            sides.pop();
+            sides.push('l');
+        }
         writeln!(out, "{}", self.title)?;
         for line in columns(iter::once(&self.heads).chain(&self.rows), &sides) {
             writeln!(out, "  {line}")?;

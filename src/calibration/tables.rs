@@ -54,6 +54,7 @@ pub fn models<'a>(models: impl IntoIterator<Item = &'a RoutineModel>) -> Table {
             "routine", "data", "MRE", "fit", "verdict", "from", "to", "terms",
         ],
     );
+    table.ends_with_text = true;
     for of in models {
         let range = of.model.ranges.first();
         let bytes =
