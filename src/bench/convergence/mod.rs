@@ -127,13 +127,13 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// A strategy over all spaces.
-struct Rank {
+struct Ranked {
     strategy: &'static str,
     /// For each size: the greatest median excess at the end of the budget, and the geometric mean of [`Case::share`].
     by_size: Vec<(f64, f64)>,
 }
 
-impl Rank {
+impl Ranked {
     /// Geometric mean of the shares of all sizes.
     fn share(&self) -> f64 {
         mean(self.by_size.iter().map(|&(_, share)| share))
@@ -141,7 +141,7 @@ impl Rank {
 }
 
 /// The strategies, the quickest first.
-fn ranking(cases: &[Case]) -> Vec<Rank> {
+fn ranking(cases: &[Case]) -> Vec<Ranked> {
     let of_size = |name: &str, size: &Size| {
         let curves = || {
             let cases = cases.iter().filter(|case| case.size.key == size.key);
@@ -155,8 +155,8 @@ fn ranking(cases: &[Case]) -> Vec<Rank> {
             mean(curves().map(|(case, curve)| case.share(curve))),
         )
     };
-    let mut ranking: Vec<Rank> = strategies::names()
-        .map(|strategy| Rank {
+    let mut ranking: Vec<Ranked> = strategies::names()
+        .map(|strategy| Ranked {
             strategy,
             by_size: SIZES.iter().map(|size| of_size(strategy, size)).collect(),
         })
@@ -173,7 +173,7 @@ fn bound(size: &Size) -> f64 {
     }
 }
 
-fn remarks(request: &Request, cases: &[Case], ranking: &[Rank]) -> Vec<String> {
+fn remarks(request: &Request, cases: &[Case], ranking: &[Ranked]) -> Vec<String> {
     let mut notes = Vec::new();
     if request.measured.is_some() {
         notes.push(
@@ -212,7 +212,7 @@ fn remarks(request: &Request, cases: &[Case], ranking: &[Rank]) -> Vec<String> {
     notes
 }
 
-fn figures(cases: &[Case], ranking: &[Rank]) -> Vec<Figure> {
+fn figures(cases: &[Case], ranking: &[Ranked]) -> Vec<Figure> {
     let percent = |interval: Interval| Interval {
         estimate: 100.0 * interval.estimate,
         low: 100.0 * interval.low,

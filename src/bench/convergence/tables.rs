@@ -1,13 +1,13 @@
 //! Convergence as tables for people and as comma-separated values for programs.
 
 use super::cases::Case;
-use super::{BLIND, Rank, SIZES, Size, bound};
+use super::{BLIND, Ranked, SIZES, Size, bound};
 use crate::bench::csv::Csv;
 use crate::bench::table::Table;
 use crate::search::strategies;
 
 /// The tables of all sizes.
-pub fn tables(cases: &[Case], ranking: &[Rank]) -> Vec<Table> {
+pub fn tables(cases: &[Case], ranking: &[Ranked]) -> Vec<Table> {
     let mut tables: Vec<Table> = SIZES.iter().map(|size| table(cases, size)).collect();
     tables.extend(context(cases));
     tables.push(overall(ranking));
@@ -107,7 +107,7 @@ fn context(cases: &[Case]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-fn overall(ranking: &[Rank]) -> Table {
+fn overall(ranking: &[Ranked]) -> Table {
     let mut heads = vec!["strategy".to_owned()];
     for size in &SIZES {
         heads.push(format!("{}: worst excess %", size.title));

@@ -54,9 +54,9 @@ impl Mapping {
 }
 
 /// The calling process's, opened while that was possible.
-static KEPT: OnceLock<Option<Journal>> = OnceLock::new();
+static OPENED: OnceLock<Option<Opened>> = OnceLock::new();
 
-struct Journal {
+struct Opened {
     mappings: Mappings,
     /// What the descriptor was then: the program may close it and open something else.
     identity: (libc::dev_t, libc::ino_t),
@@ -65,16 +65,16 @@ struct Journal {
 /// Opens the calling process's mappings for later, when perhaps nothing can be opened any more: no descriptor is left, /proc is
 /// hidden, open(2) refused.
 pub fn keep() {
-    KEPT.get_or_init(|| {
+    OPENED.get_or_init(|| {
         let mappings = Mappings::of(0)?.lift();
         let identity = mappings.identity()?;
-        Some(Journal { mappings, identity })
+        Some(Opened { mappings, identity })
     });
 }
 
 /// Those that were kept, if they can be asked for one address at a time.
 pub fn quick() -> Option<&'static Mappings> {
-    let kept = KEPT.get()?.as_ref()?;
+    let kept = OPENED.get()?.as_ref()?;
     Some(&kept.mappings).filter(|kept| kept.are_quick())
 }
 
@@ -84,7 +84,7 @@ pub fn with_own<T>(look: impl FnOnce(&Mappings) -> T) -> Option<T> {
     if let Some(opened) = Mappings::of(0) {
         return Some(look(&opened));
     }
-    let kept = KEPT.get()?.as_ref()?;
+    let kept = OPENED.get()?.as_ref()?;
     (kept.mappings.identity() == Some(kept.identity)).then(|| look(&kept.mappings))
 }
 
