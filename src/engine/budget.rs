@@ -1,4 +1,4 @@
-//! What learning may cost: following calls, and trying routines that are slower than what is known. Journal to by construction,
+//! What learning may cost: following calls, and trying routines that are slower than what is known. Kept to by construction,
 //! as a bucket of tokens: time passes and fills it, learning empties it, and while it is empty calls pass unseen.
 //!
 //! So what learning costs in any part of a run is at most [`SHARE`] of that part, what the bucket holds, and one slice of calls

@@ -13,7 +13,7 @@ use crate::routines::{CopyFn, Features, RoutineId};
 use crate::stats::Sums;
 use crate::tuner::trials::Verdict;
 use crate::tuner::{Phase, Settings, Tuner};
-use absence::Attendees;
+use absence::AbsentNodes;
 
 /// Executions with the default that are watched before the variables are chosen: where do the copies run, and how
 /// much of the interval are they? The first is not counted (cold caches, first-touch page faults).
@@ -126,7 +126,7 @@ pub struct Interval {
     entry: Option<u32>,
     /// While a trial has the default in place of what is adopted: [`Self::untimed`] as it was.
     stood_down: Option<u32>,
-    attendees: Attendees,
+    absent_nodes: AbsentNodes,
     /// Whether its tuner has decided anything since it has it: else others have said so before.
     pub(super) has_decided: bool,
     id: IntervalId,
@@ -151,7 +151,7 @@ impl Interval {
             explores: false,
             entry: None,
             stood_down: None,
-            attendees: Attendees::default(),
+            absent_nodes: AbsentNodes::default(),
             has_decided: false,
         }
     }

@@ -24,7 +24,7 @@ pub enum Own {
     /// Ours takes its place.
     Replaced,
     /// It stays.
-    Journal,
+    Kept,
 }
 
 impl Variable {
@@ -32,7 +32,7 @@ impl Variable {
     pub fn beside(&self, own: Option<&OsStr>) -> OsString {
         match (self.own, own.filter(|own| !own.is_empty())) {
             (Own::Behind, Some(own)) => behind(&self.value, own),
-            (Own::Journal, Some(own)) => own.to_owned(),
+            (Own::Kept, Some(own)) => own.to_owned(),
             _ => self.value.clone(),
         }
     }

@@ -96,7 +96,7 @@ impl Preload {
                     all.push(Variable {
                         name: name.to_owned(),
                         value,
-                        own: Own::Journal,
+                        own: Own::Kept,
                     });
                 }
             }

@@ -29,7 +29,7 @@ pub(in crate::engine) enum Attendance {
 
 /// What is known of it.
 #[derive(Debug)]
-pub(super) struct Attendees {
+pub(super) struct AbsentNodes {
     /// Nodes with messages of a size that is tuned that the watch did not meet, with their calls at the latest look.
     absent: Vec<(NodeId, u64)>,
     /// Executions at the latest look.
@@ -40,7 +40,7 @@ pub(super) struct Attendees {
     new_phase: bool,
 }
 
-impl Default for Attendees {
+impl Default for AbsentNodes {
     fn default() -> Self {
         Self {
             absent: Vec::new(),
@@ -52,7 +52,7 @@ impl Default for Attendees {
     }
 }
 
-impl Attendees {
+impl AbsentNodes {
     /// Whether absent nodes are to be looked for after so many executions.
     pub(super) fn is_due(&self, executions: u64) -> bool {
         !self.absent.is_empty() && executions - self.looked >= self.patience
@@ -68,7 +68,7 @@ impl Interval {
 
     /// Whether what it learns is not learnt of this node, though it may hold it.
     pub fn is_absent(&self, node: NodeId) -> bool {
-        self.attendees
+        self.absent_nodes
             .absent
             .iter()
             .any(|(absent, _)| *absent == node)
@@ -82,14 +82,14 @@ impl Interval {
             let is_absent = node.could_be_tuned(min_bytes) && !node.was_met();
             is_absent.then_some((number, node.calls))
         });
-        self.attendees.absent = absent.collect();
-        self.attendees.looked = self.executions;
-        !self.attendees.absent.is_empty()
+        self.absent_nodes.absent = absent.collect();
+        self.absent_nodes.looked = self.executions;
+        !self.absent_nodes.absent.is_empty()
     }
 
     /// Takes the place of `before` to watch its nodes anew.
     pub(in crate::engine) fn follow_on(&mut self, before: &Interval) {
-        self.attendees.patience = before.attendees.patience.saturating_mul(2);
+        self.absent_nodes.patience = before.absent_nodes.patience.saturating_mul(2);
     }
 
     /// A search has ended: has each of its variables been called?
@@ -99,39 +99,39 @@ impl Interval {
             let node = nodes.get(variable.node as usize);
             node.is_none_or(|node| node.calls > variable.calls)
         };
-        self.attendees.incomplete = !self.variables.iter().all(was_called);
+        self.absent_nodes.incomplete = !self.variables.iter().all(was_called);
     }
 
     /// The tuner has come to a new phase while it learnt.
     #[cold]
     pub(super) fn end_phase(&mut self, nodes: &mut [Node]) {
-        self.attendees.new_phase = true;
+        self.absent_nodes.new_phase = true;
         self.new_phase(nodes);
     }
 
     /// Whether the tuner has come to a new phase since this was asked last.
     pub(in crate::engine) fn take_new_phase(&mut self) -> bool {
-        std::mem::take(&mut self.attendees.new_phase)
+        std::mem::take(&mut self.absent_nodes.new_phase)
     }
 
     /// Whether [`Self::attendance`] is to be asked.
     pub(in crate::engine) fn is_to_look(&self) -> bool {
-        self.attendees.is_due(self.executions)
+        self.absent_nodes.is_due(self.executions)
     }
 
     /// Who has come by since this was asked last.
     pub(in crate::engine) fn attendance(&mut self, nodes: &[Node]) -> Attendance {
-        let attendees = &mut self.attendees;
-        if std::mem::take(&mut attendees.incomplete) {
+        let absent_nodes = &mut self.absent_nodes;
+        if std::mem::take(&mut absent_nodes.incomplete) {
             return Attendance::Incomplete;
         }
-        if !attendees.is_due(self.executions) {
+        if !absent_nodes.is_due(self.executions) {
             return Attendance::Usual;
         }
-        let passed = self.executions - attendees.looked;
-        attendees.looked = self.executions;
+        let passed = self.executions - absent_nodes.looked;
+        absent_nodes.looked = self.executions;
         let mut attendance = Attendance::Usual;
-        for (node, before) in &mut attendees.absent {
+        for (node, before) in &mut absent_nodes.absent {
             let calls = nodes.get(*node as usize).map_or(0, |node| node.calls);
             if (calls - *before).saturating_mul(FREQUENT) >= passed {
                 attendance = Attendance::Others;
