@@ -1,7 +1,7 @@
 //! `copytune calibrate`: measures this machine once.
 
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use clap::Parser;
 use copytune_core::bench::journal::Journal;
@@ -9,6 +9,7 @@ use copytune_core::bench::{conditions, programs};
 use copytune_core::calibration::{self, NAME, Request, tables};
 
 use super::states::Place;
+use super::values::{minutes, seed_from_clock};
 use super::{Outcome, env};
 
 /// Measure what copies take on this machine, for `copytune models`
@@ -46,7 +47,7 @@ impl Args {
         let request = Request {
             quick: self.quick,
             time: Duration::from_secs_f64(60.0 * minutes),
-            seed: journal.step("seed", || Ok(self.seed.unwrap_or_else(from_clock)))?,
+            seed: journal.step("seed", || Ok(self.seed.unwrap_or_else(seed_from_clock)))?,
             features,
         };
         let calibration = calibration::run(&request, &journal)?;
@@ -63,15 +64,4 @@ impl Args {
         println!("kept in {}; `copytune models` shows it", path.display());
         Ok(ExitCode::SUCCESS)
     }
-}
-
-fn minutes(text: &str) -> Result<f64, String> {
-    const MOST: f64 = 1440.0;
-    let number = text.parse::<f64>().ok().filter(|minutes| (0.0..=MOST).contains(minutes));
-    number.ok_or_else(|| format!("a number from 0 to {MOST}"))
-}
-
-fn from_clock() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |time| time.subsec_nanos().into())
 }

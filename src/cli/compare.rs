@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use clap::Parser;
 use copytune_core::bench::Progress;
@@ -13,6 +13,7 @@ use copytune_core::launch::Line;
 use super::Outcome;
 use super::output::{writable, write_whole};
 use super::run::Ranks;
+use super::values::seed_from_clock;
 
 /// Compare a program's time without and with copytune
 ///
@@ -97,10 +98,6 @@ impl Args {
     }
 
     fn request(&self) -> Request {
-        let clock = || {
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-            now.map_or(1, |now| now.as_nanos() as u64)
-        };
         Request {
             pairs: self.pairs.map(|pairs| pairs as usize),
             width: self.width,
@@ -108,7 +105,7 @@ impl Args {
             learn: self.learn as usize,
             same_output: self.same_output,
             phases: self.phase.iter().flat_map(|phases| phases.0.clone()).collect(),
-            seed: self.seed.unwrap_or_else(clock),
+            seed: self.seed.unwrap_or_else(seed_from_clock),
         }
     }
 

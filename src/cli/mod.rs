@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand};
 
 mod output;
 mod states;
+mod values;
 
 /// How a subcommand ended. An error is printed as one line on stderr, and the exit status is 1.
 pub type Outcome = Result<ExitCode, Box<dyn Error>>;

@@ -111,8 +111,9 @@ struct Class {
     best: u8,
     uses_kernel: bool,
     period: u32,
-    /// What one byte of a direct copy saves, in ticks; below 0 where it loses.
+    /// What one byte of a direct copy saves, in ticks; below 0 where it loses. Half of the kernel's time until one was timed.
     gain: f32,
+    has_measured_gain: bool,
 }
 
 impl Default for Class {
@@ -126,6 +127,7 @@ impl Default for Class {
             uses_kernel: false,
             period: PERIODS[0],
             gain: 0.0,
+            has_measured_gain: false,
         }
     }
 }
@@ -171,12 +173,8 @@ impl Mechanism {
 
     /// What direct copies of such a message save, in ticks, as far as known; half of the kernel's time where only that is.
     pub fn expected_gain(&self, bytes: usize) -> u64 {
-        let class = &self.classes[class_of(bytes)];
-        let per_byte = match class.direct[usize::from(class.best)].count {
-            0 => class.kernel.median().unwrap_or(0.0) / 2.0,
-            _ => class.gain,
-        };
-        (per_byte.max(0.0) * bytes as f32) as u64
+        let per_byte = self.classes[class_of(bytes)].gain.max(0.0);
+        (per_byte * bytes as f32) as u64
     }
 
     /// Begins a class of lengths, that of so many bytes, with the candidate that an earlier run found best.
@@ -394,9 +392,17 @@ impl Class {
     }
 
     fn learn_gain(&mut self) {
-        let direct = &self.direct[usize::from(self.best)];
-        if let (Some(kernel), Some(direct)) = (self.kernel.median(), direct.median()) {
-            self.gain = kernel - direct;
+        let Some(kernel) = self.kernel.median() else {
+            return;
+        };
+        match self.direct[usize::from(self.best)].median() {
+            Some(direct) => {
+                self.gain = kernel - direct;
+                self.has_measured_gain = true;
+            }
+            // A check that has just begun has no direct sample: what was measured before it stays.
+            None if !self.has_measured_gain => self.gain = kernel / 2.0,
+            None => {}
         }
     }
 }

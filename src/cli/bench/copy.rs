@@ -1,6 +1,6 @@
 //! `copytune bench copy`.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use clap::Parser;
 use copytune_core::bench::copy::{NAME, measure};
@@ -9,6 +9,7 @@ use copytune_core::bench::journal::Journal;
 use copytune_core::bench::{conditions, programs};
 
 use super::outputs::Outputs;
+use crate::cli::values::{minutes, seed_from_clock};
 use crate::cli::{Outcome, env};
 
 /// Measure every copy routine by size, alignment and state of the data
@@ -75,7 +76,7 @@ impl Args {
             placements: self.alignments.unwrap_or_default().0,
             states: self.states.unwrap_or_default().0,
             routines: self.routines,
-            seed: journal.step("seed", || Ok(self.seed.unwrap_or_else(from_clock)))?,
+            seed: journal.step("seed", || Ok(self.seed.unwrap_or_else(seed_from_clock)))?,
             features,
         };
         let minutes = self.minutes.unwrap_or(if self.quick { 0.8 } else { 9.0 });
@@ -116,15 +117,4 @@ fn states(text: &str) -> Result<List<State>, String> {
         "all" => Ok(State::ALL.to_vec()),
         _ => Ok(vec![item.parse()?]),
     })
-}
-
-fn minutes(text: &str) -> Result<f64, String> {
-    const MAX_MINUTES: f64 = 1440.0;
-    let number = text.parse::<f64>().ok().filter(|minutes| (0.0..=MAX_MINUTES).contains(minutes));
-    number.ok_or_else(|| format!("a number from 0 to {MAX_MINUTES}"))
-}
-
-fn from_clock() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |time| time.subsec_nanos().into())
 }

@@ -63,6 +63,23 @@ fn the_fastest_candidate_is_found_soon() {
 }
 
 #[test]
+fn what_direct_copies_gain_is_half_of_the_kernels_time_until_one_was_timed_and_stays_during_a_check()
+ {
+    let (mut machine, mut mechanism) = machine(10_000, &[8000]);
+    assert_eq!(mechanism.expected_gain(BYTES), 0);
+    mechanism.copied_by_kernel(BYTES, 10_000);
+    let supposed = mechanism.expected_gain(BYTES);
+    assert!((4990..=5010).contains(&supposed), "{supposed}");
+
+    machine.run(&mut mechanism, BYTES, 100);
+    for _ in 0..2 * PERIODS[0] {
+        machine.run(&mut mechanism, BYTES, 1);
+        let gain = mechanism.expected_gain(BYTES);
+        assert!((1900..=2100).contains(&gain), "{gain}");
+    }
+}
+
+#[test]
 fn the_next_run_begins_where_this_one_ended() {
     let (mut machine, mut mechanism) = machine(10_000, &[5000, 4800, 3200]);
     machine.run(&mut mechanism, BYTES, 200);
