@@ -14,6 +14,7 @@ pub mod models;
 pub mod mpi;
 pub mod options;
 pub mod plot;
+pub mod regions;
 pub mod report;
 pub mod routines;
 pub mod search;

@@ -16,6 +16,7 @@ const HOOKS: &[&str] = &[
     "__memmove_chk",
     "process_vm_readv",
     "process_vm_writev",
+    "copytune_functions",
 ];
 
 /// The names that the file defines for others.

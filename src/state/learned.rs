@@ -4,11 +4,10 @@ use crate::engine::{Engine, Interval, Knowledge, Known, Stage};
 use crate::flow::{Class, NodeId};
 use crate::mpi::call_site::{self, Signature};
 use crate::routines::{self, DEFAULT, RoutineId};
-use crate::search::history::{History, Point, Purpose};
 use crate::state::RankState;
-use crate::state::format::{self, Copied, Gain, Language, Measure, Module, Site, Stop};
-use crate::tuner::comparison::Finding;
-use crate::tuner::{self, Phase, Tuner};
+use crate::state::format::{self, Copied, Language, Module, Site, Stop};
+use crate::state::tuners::{history_of, measure, of_tuner, reason_of_tuner, saved_phase};
+use crate::tuner::{self, Phase};
 use hashbrown::HashMap;
 
 /// What following a call costs, in seconds (docs/results.md).
@@ -110,13 +109,13 @@ fn identity(site: &Site) -> u64 {
 /// Collects what the threads of one rank have learnt in one run.
 #[derive(Debug)]
 pub struct Record {
-    state: RankState,
+    pub(super) state: RankState,
     /// Site index by identity.
     sites: HashMap<u64, u32>,
     /// Index into the state's intervals by identity.
     intervals: HashMap<u64, usize>,
     /// Seconds per tick.
-    tick: f64,
+    pub(super) tick: f64,
 }
 
 impl Record {
@@ -194,7 +193,7 @@ impl Record {
     }
 
     /// Adds an interval, if it is one that was met.
-    fn add_interval(&mut self, identity: u64, recorded: Option<format::Interval>) {
+    pub(super) fn add_interval(&mut self, identity: u64, recorded: Option<format::Interval>) {
         let Some(recorded) = recorded else {
             return;
         };
@@ -291,32 +290,18 @@ impl Record {
                 })
             })
             .collect();
-        let measure = |mean: f64, samples: u64, deviation: f64| Measure {
-            samples,
-            mean: mean * self.tick,
-            deviation: deviation * self.tick,
-        };
         let total = interval.total().unwrap_or(f64::NAN);
-        let evidence = match &interval.tuner {
-            Some(tuner) => tuner.classes().iter().map(|class| class.executions).sum(),
-            None => 0,
-        };
-        let outcome = interval.tuner.as_ref().and_then(|tuner| tuner.outcome());
-        let (default, tuned) = match (outcome, &interval.tuner) {
-            (Some(outcome), _) => (
-                measure(outcome.default_cost, outcome.executions.0, f64::NAN),
-                measure(outcome.tuned_cost, outcome.executions.1, f64::NAN),
-            ),
-            (None, Some(tuner)) => {
-                let cost = tuner.typical_cost().unwrap_or(f64::NAN);
-                (measure(cost, evidence, f64::NAN), Measure::default())
-            }
-            (None, None) => {
+        let known = match &interval.tuner {
+            Some(tuner) => of_tuner(tuner, self.tick),
+            None => {
                 let times = &interval.times;
                 let deviation = times.deviation().unwrap_or(f64::NAN);
                 // Not the mean of those that were timed: they do not stand for equally many.
                 let mean = total / executions as f64;
-                (measure(mean, times.count(), deviation), Measure::default())
+                format::Interval {
+                    default: measure(mean, times.count(), deviation, self.tick),
+                    ..format::Interval::default()
+                }
             }
         };
         let chosen: Vec<Option<String>> = members
@@ -350,33 +335,16 @@ impl Record {
                 })
                 .collect(),
         };
-        let mut saved = interval.tuner.as_ref().map(Tuner::save);
-        let history = saved
-            .as_mut()
-            .map(|tuner| std::mem::take(&mut tuner.history));
         Some(format::Interval {
             nodes,
             stops,
             executions,
             seconds: total * self.tick,
             phase: phase(interval, &chosen),
-            generation: interval.tuner.as_ref().map_or(0, Tuner::generation),
-            evidence,
-            default,
-            tuned,
-            gain: outcome.and_then(|outcome| outcome.gain).map(|gain| Gain {
-                mean: gain.estimate,
-                low: gain.low,
-                high: gain.high,
-            }),
             chosen,
             reason: reason(engine, members, interval),
             variables,
-            tuner: saved.and_then(|tuner| serde_json::to_value(tuner).ok()),
-            history: history
-                .filter(|history| !history.is_empty())
-                .map(|history| saved_history(&history)),
-            ..format::Interval::default()
+            ..known
         })
     }
 }
@@ -400,50 +368,6 @@ fn phase(interval: &Interval, chosen: &[Option<String>]) -> format::Phase {
     }
 }
 
-fn saved_phase(phase: Phase) -> format::Phase {
-    match phase {
-        Phase::Baseline => format::Phase::Baseline,
-        Phase::Quench => format::Phase::Quench,
-        Phase::Guard => format::Phase::Guard,
-        Phase::Adopted => format::Phase::Adopted,
-        Phase::Rejected => format::Phase::Rejected,
-    }
-}
-
-fn saved_history(history: &History) -> format::History {
-    let points = history.points().iter();
-    format::History {
-        stride: history.stride(),
-        ..points
-            .map(|point| {
-                // A conversion from floating point saturates.
-                let saved = |cost: f32| (cost * format::History::UNIT).round() as u16;
-                (
-                    saved(point.cost),
-                    saved(point.best),
-                    match point.purpose {
-                        Purpose::Search => format::Phase::Quench,
-                        Purpose::Comparison => format::Phase::Guard,
-                    },
-                )
-            })
-            .collect()
-    }
-}
-
-/// Phases that are not explored count as quenching: only a file that was changed has them.
-fn history_of(history: &format::History) -> History {
-    let points = history.points().map(|(cost, best, phase)| Point {
-        cost: f32::from(cost) / format::History::UNIT,
-        best: f32::from(best) / format::History::UNIT,
-        purpose: match phase {
-            format::Phase::Guard => Purpose::Comparison,
-            _ => Purpose::Search,
-        },
-    });
-    History::new(history.stride, points.collect())
-}
-
 /// Why an interval has no adopted selection, in a few words; empty where it has one.
 fn reason(engine: &Engine, members: &[NodeId], interval: &Interval) -> String {
     let tuner = interval.tuner.as_ref();
@@ -464,23 +388,7 @@ fn reason(engine: &Engine, members: &[NodeId], interval: &Interval) -> String {
                 share => format!("the kernel copies {share} % of its bytes"),
             }
         }
-        Stage::Tuning => match tuner.map(Tuner::decision) {
-            Some(Phase::Adopted) => String::new(),
-            Some(Phase::Rejected) => match tuner.and_then(|t| t.outcome()).map(|o| o.finding) {
-                Some(Finding::Slower) => "the best found is slower than the default".into(),
-                Some(Finding::NothingBetter) => "nothing found that seemed faster".into(),
-                Some(Finding::NotInUse) => {
-                    "faster by itself, but not the program that used it: its messages are short"
-                        .into()
-                }
-                Some(Finding::NothingToChoose) => "no routine to choose from".into(),
-                Some(Finding::NoDifference) | Some(Finding::Faster) | None => {
-                    "not shown to be faster than the default".into()
-                }
-            },
-            Some(Phase::Guard) => "comparing with the default".into(),
-            Some(Phase::Baseline | Phase::Quench) | None => "still exploring".into(),
-        },
+        Stage::Tuning => tuner.map_or_else(String::new, reason_of_tuner),
     }
 }
 

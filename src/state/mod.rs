@@ -16,8 +16,10 @@ mod key;
 pub mod learned;
 mod listing;
 mod merge;
+pub mod regions;
 mod script;
 mod store;
+mod tuners;
 pub mod ways;
 
 pub use error::{Refusal, StateError};

@@ -70,6 +70,26 @@ pub fn plain(source: &str) -> PathBuf {
     build(source, "plain", gcc, Kind::Program, &[])
 }
 
+/// A Fortran program, by that compiler and with options that `flavour` stands for.
+pub fn fortran(compiler: PathBuf, flavour: &str, source: &str, options: &[&str]) -> PathBuf {
+    build(source, flavour, compiler, Kind::Program, options)
+}
+
+/// A Rust program of one file, which needs nothing but std.
+pub fn rust(source: &str) -> PathBuf {
+    let output = scratch().join(format!("{source}.exe"));
+    let status = Command::new(find_command("rustc").expect("rustc is installed"))
+        .args(["--edition", "2024", "-O", "-D", "warnings", "-o"])
+        .arg(&output)
+        .arg(sources().join(source))
+        .status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "rustc {source}"
+    );
+    output
+}
+
 /// A shared object that does not link MPI.
 pub fn plain_shared(source: &str) -> PathBuf {
     let gcc = find_command("gcc").expect("gcc is installed");

@@ -10,8 +10,9 @@
 //! | direct/receiver | protocol, sys, direct/shared |
 //! | direct | protocol, direct/shared, direct/transparency, direct/sender, direct/receiver |
 //! | thread | sys, mpi, direct |
-//! | life | sys, mpi, direct, thread |
-//! | hooks | sys, mpi, direct, thread, life |
+//! | regions | sys, thread |
+//! | life | sys, mpi, direct, thread, regions |
+//! | hooks | sys, mpi, direct, thread, regions, life |
 //! | lib | sys, mpi |
 //!
 //! A room is a folder, or a file beside them; each one's own module says what lies in it. It knows only rooms that stand
@@ -26,6 +27,7 @@ mod direct;
 mod hooks;
 mod life;
 mod mpi;
+mod regions;
 mod sys;
 mod thread;
 

@@ -1,12 +1,13 @@
 //! The life of copytune in a process: dormant until MPI is initialised, then on, then off for good.
 //!
-//! In processes that never initialise MPI (launchers, shells, ssh, helpers) nothing happens at all: no variable is
-//! read, no file opened, no line written.
+//! In processes that neither initialise MPI nor mark regions (launchers, shells, ssh, helpers) nothing happens at all: no
+//! variable is read, no file opened, no line written.
 
 use crate::direct;
 use crate::mpi::entry_points::{self, EntryPoint, Wrapper};
 use crate::mpi::library::Library;
 use crate::mpi::{ucx, visibility};
+use crate::regions;
 use crate::sys::cancellation::held_back;
 use crate::sys::log::{self, Level};
 use crate::sys::phase::{self, AtOff, guarded};
@@ -38,6 +39,24 @@ pub fn initialised(entry: &EntryPoint, wrapper: Wrapper) {
         },
         clean_up: ucx::close,
     });
+    let has_started = start_with(|| start(!session_only, wrapper));
+    if !has_started || !phase::go_on() {
+        phase::stand_aside();
+    }
+}
+
+/// A program that has no MPI library marks regions (include/copytune.h). Nothing happens where copytune was started already.
+pub fn start_without_mpi() {
+    if phase::begin() {
+        let has_started = start_with(|| settle(None, (0, 1), Options::from_env()).is_some());
+        if !has_started || !phase::go_on_without_mpi() {
+            phase::stand_aside();
+        }
+    }
+}
+
+/// Runs one of the ways to start where there is memory for it. Returns whether it has started.
+fn start_with(start: impl FnOnce() -> bool) -> bool {
     std::panic::set_hook(Box::new(|reason| {
         log::say(Level::Debug, format_args!("internal error: {reason}"));
     }));
@@ -45,21 +64,13 @@ pub fn initialised(entry: &EntryPoint, wrapper: Wrapper) {
     if !is_room {
         phase::out_of_memory();
     }
-    let has_started =
-        is_room && guarded(|| held_back(|| start(!session_only, wrapper))) == Some(true);
-    if !has_started || !phase::go_on() {
-        phase::stand_aside();
-    }
+    is_room && guarded(|| held_back(start)) == Some(true)
 }
 
 fn start(world: bool, wrapper: Wrapper) -> bool {
     visibility::catch_up();
-    let (options, mut warnings) = Options::from_env();
-    log::set_level(match options.log {
-        Log::Quiet => Level::Quiet,
-        Log::Summary => Level::Summary,
-        Log::Debug => Level::Debug,
-    });
+    let (options, warnings) = Options::from_env();
+    log::set_level(level(&options));
     if !options.enabled {
         return false;
     }
@@ -72,6 +83,54 @@ fn start(world: bool, wrapper: Wrapper) -> bool {
     };
     visibility::expose();
     let place = library.place(world);
+    let Some(job) = settle(Some(library), place, (options, warnings)) else {
+        return false;
+    };
+    phase::set_threaded(granted_multiple());
+    sessions::prepare();
+    entry_points::prepare(wrapper);
+    let threshold = match job.options.mode {
+        options::Mode::DryRun => usize::MAX,
+        _ => job.options.min_bytes.max(1),
+    };
+    let explores = job.options.mode != options::Mode::DryRun
+        && (job.options.mode == options::Mode::Tune || job.options.routine.is_some());
+    let chooses = explores || job.options.mode == options::Mode::Replay;
+    if explores || job.memory.has_choices() {
+        ucx::open();
+    }
+    next::set_threshold(threshold);
+    if chooses {
+        let earlier = job.memory.direct_classes();
+        let has_others = job.place.1 > 1;
+        direct::start(
+            job.options.direct,
+            direct_candidates(job),
+            earlier,
+            has_others,
+        );
+    }
+    true
+}
+
+fn level(options: &Options) -> Level {
+    match options.log {
+        Log::Quiet => Level::Quiet,
+        Log::Summary => Level::Summary,
+        Log::Debug => Level::Debug,
+    }
+}
+
+/// Reads the environment and what earlier runs know; the process saves at its end. `None`: copytune is switched off, or cannot be on.
+fn settle(
+    library: Option<Library>,
+    place: (u32, u32),
+    (options, mut warnings): (Options, Vec<String>),
+) -> Option<&'static Job> {
+    log::set_level(level(&options));
+    if !options.enabled {
+        return None;
+    }
     warnings.extend(options::unknown_variables(
         std::env::vars_os().map(|(name, _)| name),
     ));
@@ -94,19 +153,12 @@ fn start(world: bool, wrapper: Wrapper) -> bool {
     }
     let clock_cost = clock::start();
     if allocation::is_exhausted() {
-        return false;
+        return None;
     }
-    let memory = memory::Memory::load(&options, &library, place);
-    phase::set_threaded(granted_multiple());
-    sessions::prepare();
-    entry_points::prepare(wrapper);
-    let threshold = match options.mode {
-        options::Mode::DryRun => usize::MAX,
-        _ => options.min_bytes.max(1),
-    };
-    let explores = options.mode != options::Mode::DryRun
-        && (options.mode == options::Mode::Tune || options.routine.is_some());
-    let chooses = explores || options.mode == options::Mode::Replay;
+    let mpi = library
+        .as_ref()
+        .map_or_else(|| "no MPI".into(), Library::version);
+    let memory = memory::Memory::load(&options, &mpi, place);
     let job = Job {
         options,
         library,
@@ -116,26 +168,10 @@ fn start(world: bool, wrapper: Wrapper) -> bool {
         clock_cost,
         memory,
     };
-    let Some(job) = job.settle() else {
-        return false;
-    };
-    if explores || job.memory.has_choices() {
-        ucx::open();
-    }
-    next::set_threshold(threshold);
-    if chooses {
-        let earlier = job.memory.direct_classes();
-        let has_others = job.place.1 > 1;
-        direct::start(
-            job.options.direct,
-            direct_candidates(job),
-            earlier,
-            has_others,
-        );
-    }
+    let job = job.settle()?;
     // SAFETY: atexit(3) with a function that lives as long as this library, which is never unloaded (preloaded).
     unsafe { libc::atexit(at_exit) };
-    true
+    Some(job)
 }
 
 /// What may copy directly where no call site has a routine of its own.
@@ -221,10 +257,14 @@ pub fn aborting() {
     end(false);
 }
 
-/// The process exits without MPI_Finalize.
+/// The process exits without MPI_Finalize, or has no MPI.
 extern "C" fn at_exit() {
     if phase::is_on() {
         end(false);
+    } else if phase::is_active() {
+        // Without MPI there is no other end.
+        end(true);
+        finalised();
     }
 }
 
@@ -269,5 +309,6 @@ fn save(job: &Job, finished: bool) {
         record.add(&session.engine, &session.signatures);
         record.add_direct(session.reader.direct_copies());
     });
+    regions::add_to(&mut record);
     job.memory.save(job.place.0, record);
 }

@@ -14,6 +14,8 @@ const ON: u8 = 1;
 const OFF: u8 = 2;
 /// One thread starts copytune; no other one does, and no call is followed yet.
 const STARTING: u8 = 3;
+/// On in a program without MPI, for the regions that it marks: no call is followed.
+const WITHOUT_MPI: u8 = 4;
 
 static PHASE: AtomicU8 = AtomicU8::new(NOT_STARTED);
 static THREADED: AtomicBool = AtomicBool::new(false);
@@ -45,7 +47,13 @@ pub fn is_on() -> bool {
     PHASE.load(Ordering::Relaxed) == ON
 }
 
-/// Whether MPI was not initialised yet.
+/// Whether something is learnt or used: calls are followed, or there is no MPI and only regions are.
+#[inline(always)]
+pub fn is_active() -> bool {
+    matches!(PHASE.load(Ordering::Relaxed), ON | WITHOUT_MPI)
+}
+
+/// Whether neither MPI was initialised yet nor copytune started without it.
 pub fn is_not_started() -> bool {
     PHASE.load(Ordering::Relaxed) == NOT_STARTED
 }
@@ -122,6 +130,11 @@ pub fn go_on() -> bool {
     is_on
 }
 
+/// The same in a program without MPI.
+pub fn go_on_without_mpi() -> bool {
+    change(STARTING, WITHOUT_MPI)
+}
+
 fn change(from: u8, to: u8) -> bool {
     PHASE
         .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
@@ -152,7 +165,7 @@ pub fn set_off() {
 
 /// The C library has refused memory: nothing is begun any more. UCX gets its copies back at the end.
 pub fn out_of_memory() {
-    if matches!(PHASE.load(Ordering::Relaxed), ON | STARTING) {
+    if matches!(PHASE.load(Ordering::Relaxed), ON | STARTING | WITHOUT_MPI) {
         stand_aside();
         log::error(format_args!(
             "off in this process, where memory is exhausted; the program goes on without it"

@@ -1,4 +1,4 @@
-//! What is known of a process once MPI is initialised. Every session holds a reference to it.
+//! What is known of a process once copytune is on. Every session holds a reference to it.
 
 use crate::direct;
 use crate::mpi::library::Library;
@@ -14,12 +14,12 @@ use std::sync::OnceLock;
 
 static JOB: OnceLock<Job> = OnceLock::new();
 
-/// What is known once MPI is initialised.
+/// What is known once copytune is on.
 pub struct Job {
     /// The environment's options.
     pub options: Options,
-    /// The MPI library.
-    pub library: Library,
+    /// The MPI library; `None` in a program without one, which makes no calls to follow.
+    pub library: Option<Library>,
     /// The CPU's features, lowered by the mask.
     pub features: Features,
     /// Rank and number of ranks.
@@ -68,14 +68,21 @@ impl Job {
             clock_cost: self.clock_cost,
             bounded: self.options.bounded.then(clock::rate),
             tuner: Settings {
-                seed: self.options.seed ^ u64::from(self.place.0) << 32,
                 lasting: routines::LASTING * clock::rate(),
                 settling: routines::SETTLING * clock::rate(),
-                strategy: strategies::by_name(self.options.strategy)
-                    .unwrap_or(strategies::default()),
+                ..self.tuner()
             },
         };
-        Engine::new(config, self.memory.knowledge())
+        Engine::new(config, self.memory.knowledge().clone())
+    }
+
+    /// What a tuner begins with whose choices do not affect what comes after them.
+    pub fn tuner(&self) -> Settings {
+        Settings {
+            seed: self.options.seed ^ u64::from(self.place.0) << 32,
+            strategy: strategies::by_name(self.options.strategy).unwrap_or(strategies::default()),
+            ..Settings::default()
+        }
     }
 
     /// The recorded flowgraph does not fit the program, and intervals are detected instead. Rank 0 says so at once; of

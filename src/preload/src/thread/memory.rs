@@ -3,7 +3,6 @@
 //! Ranks share files and never send messages to each other for it: a job in which some ranks are not preloaded, or
 //! do not get to the end, would hang.
 
-use crate::mpi::library::Library;
 use crate::sys::log::{self, Level};
 use copytune_core::engine::Knowledge;
 use copytune_core::options::{Intervals, Mode, Options};
@@ -49,10 +48,10 @@ fn tell(refusal: &Refusal, rank: u32) {
 }
 
 impl Memory {
-    /// Reads what earlier runs saved. What cannot be used is reported in one line by the rank that speaks, and
+    /// Reads what earlier runs saved; `mpi` is the library's name and version. What cannot be used is reported in one line by the rank that speaks, and
     /// the run starts with nothing.
-    pub fn load(options: &Options, library: &Library, (rank, ranks): (u32, u32)) -> Self {
-        let key = Key::of_process(ranks, &library.version());
+    pub fn load(options: &Options, mpi: &str, (rank, ranks): (u32, u32)) -> Self {
+        let key = Key::of_process(ranks, mpi);
         let mut memory = Self {
             dir: options.dir.clone(),
             key,
@@ -187,8 +186,8 @@ impl Memory {
     }
 
     /// What earlier runs know, for an engine.
-    pub fn knowledge(&self) -> Knowledge {
-        self.knowledge.clone()
+    pub fn knowledge(&self) -> &Knowledge {
+        &self.knowledge
     }
 
     /// A recorded flowgraph does not fit this run. True the first time.

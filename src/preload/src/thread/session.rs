@@ -4,6 +4,7 @@
 use crate::direct;
 use crate::mpi::arguments::Arguments;
 use crate::mpi::entry_points::{EntryPoint, Reading};
+use crate::mpi::library::Library;
 use crate::mpi::messages::{self, Datatypes, Message};
 use crate::mpi::span::{Span, Spans};
 use crate::mpi::ucx;
@@ -83,7 +84,7 @@ pub(super) struct Present {
 
 impl Session {
     /// A new session.
-    pub fn new(job: &'static Job, board: &'static Board, number: u32) -> Self {
+    pub fn new(job: &'static Job, library: Library, board: &'static Board, number: u32) -> Self {
         Self {
             job,
             engine: job.new_engine(),
@@ -93,7 +94,7 @@ impl Session {
             signatures: Vec::new(),
             builds: Vec::new(),
             number,
-            datatypes: Datatypes::new(job.library),
+            datatypes: Datatypes::new(library),
             ranges: Ranges::new(board),
             active: Active {
                 spans: Spans::default(),

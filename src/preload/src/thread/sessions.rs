@@ -67,7 +67,7 @@ pub fn create() -> *mut Session {
 }
 
 fn new_session() -> *mut Session {
-    let Some(job) = Job::of_process() else {
+    let Some((job, library)) = Job::of_process().and_then(|job| Some((job, job.library?))) else {
         return core::ptr::null_mut();
     };
     let place = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -76,7 +76,7 @@ fn new_session() -> *mut Session {
         return core::ptr::null_mut();
     };
     let board: &'static Board = Box::leak(Box::default());
-    let session = Box::into_raw(Box::new(Session::new(job, board, place as u32)));
+    let session = Box::into_raw(Box::new(Session::new(job, library, board, place as u32)));
     if let Some(entry) = BOARDS.get(place) {
         entry.store(core::ptr::from_ref(board).cast_mut(), Ordering::Release);
     }
