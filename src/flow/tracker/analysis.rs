@@ -2,8 +2,9 @@
 
 use super::{Executions, IntervalId, LoopForest, NodeId, Place, Tracker, pieces};
 
-/// Units (nodes and edges analysed) that need not be saved up: small programs are analysed at once. A unit takes about 0.1 µs.
-pub(super) const BURST: i64 = 32_768;
+/// Units (nodes and edges analysed) that need not be saved up: small programs are analysed at once. A unit takes about 0.1 µs, so
+/// this is what a short run may lose.
+pub(super) const BURST: i64 = 8192;
 
 /// Calls that pay for one unit beyond those.
 const CALLS_PER_UNIT: u64 = 2;

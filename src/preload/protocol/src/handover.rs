@@ -117,10 +117,11 @@ fn find_card(process: pid_t, mappings: &Mappings, kernel: Kernel) -> Option<[u64
         let is_data = mapping.file.inode != 0
             && !mapping.shared
             && mapping.protection & libc::PROT_WRITE != 0;
-        if found.is_none() && holds && is_data {
+        if holds && is_data {
             let address = mapping.start as u64 + (place - mapping.offset);
             found = read_card(process, address, kernel);
         }
+        found.is_none()
     });
     found.filter(|[_, cookie, ..]| *cookie != 0)
 }

@@ -7,6 +7,7 @@ use core::ffi::c_int;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 use std::fs;
+use std::sync::OnceLock;
 
 /// One part in so many: of the address space that a limited process has left, of its descriptors, and of its mappings.
 const SPACE_SHARE: u64 = 8;
@@ -23,6 +24,8 @@ const USUAL_MAPPINGS: u64 = 65530;
 static SPACE_TAKEN: AtomicU64 = AtomicU64::new(0);
 static DESCRIPTORS_TAKEN: AtomicU64 = AtomicU64::new(0);
 static PARTS_TAKEN: AtomicU64 = AtomicU64::new(0);
+/// The process's mappings when they were counted last; 0: never.
+static MAPPINGS: AtomicU64 = AtomicU64::new(0);
 
 fn limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit {
@@ -98,10 +101,19 @@ pub fn may_map(count: u64, more: u64) -> bool {
     count.saturating_add(more) <= most_mappings() / MAPPING_SHARE
 }
 
+/// Read once: it is the machine's, and changes by its administrator's hand alone.
 fn most_mappings() -> u64 {
-    let text = fs::read_to_string("/proc/sys/vm/max_map_count");
-    let most = text.ok().and_then(|text| text.trim().parse().ok());
-    most.unwrap_or(USUAL_MAPPINGS)
+    static MOST: OnceLock<u64> = OnceLock::new();
+    *MOST.get_or_init(|| {
+        let text = fs::read_to_string("/proc/sys/vm/max_map_count");
+        let most = text.ok().and_then(|text| text.trim().parse().ok());
+        most.unwrap_or(USUAL_MAPPINGS)
+    })
+}
+
+/// This process was seen to have so many mappings.
+pub fn note_mappings(count: u64) {
+    MAPPINGS.store(count, Relaxed);
 }
 
 /// Whether one more part of a peer's arena may become readable, which makes at most two mappings more. Not given back: peers are few,
@@ -113,8 +125,17 @@ pub fn take_part() -> bool {
     if taken >= most_mappings() / PART_SHARE {
         return false;
     }
+    if !taken.is_multiple_of(OFTEN) {
+        return true;
+    }
     let mut count = 0;
-    !taken.is_multiple_of(OFTEN)
-        || Mappings::of(0).is_some_and(|own| own.each(0, usize::MAX, |_| count += 1))
-            && may_map(count, 2 * OFTEN)
+    let is_counted = match MAPPINGS.load(Relaxed) {
+        // The first parts: most programs have not mapped much since they were counted, and the first message waits for this.
+        known @ 1.. if taken == 0 => {
+            count = known;
+            true
+        }
+        _ => Mappings::of(0).is_some_and(|own| own.each(0, usize::MAX, |_| count += 1)),
+    };
+    is_counted && may_map(count, 2 * OFTEN)
 }

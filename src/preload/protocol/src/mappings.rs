@@ -228,19 +228,17 @@ impl Mappings {
         self.read(address)
     }
 
-    /// Shows those mappings of files that can be written to `visit`, in order, and perhaps others; false: nothing can be known.
-    pub fn each_written_file(&self, mut visit: impl FnMut(Mapping)) -> bool {
+    /// Shows those mappings of files that can be written to `goes_on`, in order, and perhaps others, until it answers false.
+    /// False: nothing can be known.
+    pub fn each_written_file(&self, mut goes_on: impl FnMut(Mapping) -> bool) -> bool {
         if !self.are_quick() {
-            return self.each(0, usize::MAX, visit);
+            return self.scan(0, goes_on);
         }
         let mut address = 0;
         loop {
             match self.ask_for(address, COVERING_OR_NEXT | WRITABLE | OF_A_FILE) {
-                Ok(Some(mapping)) => {
-                    address = mapping.end;
-                    visit(mapping);
-                }
-                Ok(None) => return true,
+                Ok(Some(mapping)) if goes_on(mapping) => address = mapping.end,
+                Ok(_) => return true,
                 Err(Unknowable) => return false,
             }
         }

@@ -11,6 +11,7 @@
 //! | next | the next implementations of hooked functions |
 //! | phase | the flags of copytune's life, and the panic guard |
 //! | resolve | looks functions up |
+//! | small_file | reads what the kernel tells |
 //! | tls | a few bytes for each thread |
 
 pub mod allocation;
@@ -22,4 +23,5 @@ pub mod modules;
 pub mod next;
 pub mod phase;
 pub mod resolve;
+pub mod small_file;
 pub mod tls;

@@ -1,7 +1,7 @@
 //! Loaded modules: which one an address lies in, and which of them belong to an MPI library.
 
 use core::ffi::{CStr, c_int, c_void};
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 use std::ffi::CString;
 
 /// A loaded executable or shared library that contains some address.
@@ -13,30 +13,42 @@ pub struct Module {
     pub base: usize,
     /// Build id (.note.gnu.build-id) in hexadecimal, empty where there is none.
     pub build_id: String,
+    /// The loaded segment that contains it.
+    pub segment: Range<usize>,
 }
 
 /// The module that `address` lies in.
 pub fn containing(address: usize) -> Option<Module> {
-    each(|info, path| {
-        if contains(info, address) {
-            ControlFlow::Break(Module {
-                path: readable(path),
-                base: info.dlpi_addr as usize,
-                build_id: build_id(info),
-            })
-        } else {
-            ControlFlow::Continue(())
-        }
+    each(|info, path| match segment_of(info, address) {
+        Some(segment) => ControlFlow::Break(Module {
+            path: readable(path),
+            base: info.dlpi_addr as usize,
+            build_id: build_id(info),
+            segment,
+        }),
+        None => ControlFlow::Continue(()),
     })
 }
 
 /// Whether a visited module holds an address.
 pub fn contains(info: &libc::dl_phdr_info, address: usize) -> bool {
-    segments(info).any(|segment| {
-        segment.p_type == libc::PT_LOAD
-            && address.wrapping_sub(info.dlpi_addr as usize + segment.p_vaddr as usize)
-                < segment.p_memsz as usize
-    })
+    segment_of(info, address).is_some()
+}
+
+/// The loaded segment of a visited module that an address lies in.
+fn segment_of(info: &libc::dl_phdr_info, address: usize) -> Option<Range<usize>> {
+    segments(info)
+        .filter(|segment| segment.p_type == libc::PT_LOAD)
+        .map(|segment| {
+            let start = info.dlpi_addr as usize + segment.p_vaddr as usize;
+            start..start.wrapping_add(segment.p_memsz as usize)
+        })
+        .find(|segment| segment.contains(&address))
+}
+
+/// How many modules were ever unloaded (`dlpi_subs` of dl_iterate_phdr(3)): while that stays, so does what lies at an address.
+pub fn unloaded() -> u64 {
+    each(|info, _| ControlFlow::Break(info.dlpi_subs)).unwrap_or(0)
 }
 
 /// Whether a path names a part of an MPI library: calls that it makes itself are not the program's.

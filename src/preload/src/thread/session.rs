@@ -13,7 +13,7 @@ use crate::sys::phase;
 use crate::thread::job::Job;
 use crate::thread::operations::{Active, Board, Owner, Ranges};
 use crate::thread::predictor::{Meaning, Predictor};
-use crate::thread::sites::{IGNORED, Place};
+use crate::thread::sites::{Callers, IGNORED, Place};
 use copytune_core::engine::Engine;
 use copytune_core::flow::NodeId;
 use copytune_core::mpi::call_site::{Key, Signature, Sites};
@@ -33,8 +33,8 @@ pub struct Session {
     predictor: Predictor,
     /// By node: what identifies its site across runs.
     pub signatures: Vec<Signature>,
-    /// Path and build of the modules that hold sites.
-    pub(super) builds: Vec<(String, String)>,
+    /// The modules that hold sites.
+    pub(super) modules: Callers,
     /// In the order of the threads' first calls.
     pub number: u32,
     pub(super) datatypes: Datatypes,
@@ -92,7 +92,7 @@ impl Session {
             sites: Sites::default(),
             predictor: Predictor::default(),
             signatures: Vec::new(),
-            builds: Vec::new(),
+            modules: Callers::default(),
             number,
             datatypes: Datatypes::new(library),
             ranges: Ranges::new(board),

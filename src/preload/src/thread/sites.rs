@@ -9,6 +9,7 @@ use copytune_core::flow::{MAX_NODES, NodeId};
 use copytune_core::mpi::call_site::{Key, Signature};
 use copytune_core::mpi::calls::Role;
 use copytune_core::state;
+use core::ops::Range;
 use std::path::Path;
 
 /// Where a call stands.
@@ -37,16 +38,14 @@ impl Session {
         if self.sites.is_full() {
             return (Place::UNKNOWN, UNTRACKED);
         }
-        let node = modules::containing(key.from)
-            .filter(|module| !modules::is_mpi(&module.path))
-            .map(|module| Signature {
-                offset: key.from.wrapping_sub(module.base) as u64,
-                build: self.build(&module),
-                module: module.path,
-                call: entry.name().to_str().unwrap_or(entry.call().name).into(),
-                bytes: key.bytes,
-            })
-            .map_or(IGNORED, |signature| self.new_node(entry, signature));
+        let signature = self.modules.of(key.from).map(|module| Signature {
+            offset: key.from.wrapping_sub(module.base) as u64,
+            build: module.build.clone(),
+            module: module.path.clone(),
+            call: entry.name().to_str().unwrap_or(entry.call().name).into(),
+            bytes: key.bytes,
+        });
+        let node = signature.map_or(IGNORED, |signature| self.new_node(entry, signature));
         let site = self.sites.insert(key, node).unwrap_or(Place::UNKNOWN);
         (site, node)
     }
@@ -78,17 +77,65 @@ impl Session {
         self.signatures.push(signature);
         self.engine.add_node(info)
     }
+}
 
-    /// What identifies the module's file, as [`state::build_identity`] writes it; a file without a build id is read once.
-    fn build(&mut self, module: &Module) -> String {
-        if let Some((_, build)) = self.builds.iter().find(|(path, _)| *path == module.path) {
-            return build.clone();
+/// The modules that calls have come from: to ask the loader for one takes some 30 µs, as much as many messages.
+#[derive(Debug, Default)]
+pub(super) struct Callers {
+    modules: Vec<Caller>,
+    /// [`modules::unloaded`] when they were found.
+    unloaded: u64,
+}
+
+#[derive(Debug)]
+struct Caller {
+    segment: Range<usize>,
+    base: usize,
+    path: String,
+    /// What identifies its file, as [`state::build_identity`] writes it.
+    build: String,
+    /// A part of an MPI library.
+    is_ignored: bool,
+}
+
+impl Callers {
+    /// The module that an address lies in; `None`: none, or a part of an MPI library.
+    fn of(&mut self, address: usize) -> Option<&Caller> {
+        let unloaded = modules::unloaded();
+        if unloaded != self.unloaded {
+            *self = Self {
+                unloaded,
+                ..Self::default()
+            };
         }
-        let build = match module.build_id.as_str() {
-            "" => held_back(|| state::build_identity(Path::new(&module.path))).unwrap_or_default(),
-            id => id.to_string(),
+        let known = (self.modules.iter()).position(|module| module.segment.contains(&address));
+        let place = match known {
+            Some(place) => place,
+            None => {
+                self.modules.push(Caller::new(modules::containing(address)?));
+                self.modules.len() - 1
+            }
         };
-        self.builds.push((module.path.clone(), build.clone()));
-        build
+        self.modules.get(place).filter(|module| !module.is_ignored)
+    }
+}
+
+impl Caller {
+    /// A file without a build id is read.
+    fn new(module: Module) -> Self {
+        let is_ignored = modules::is_mpi(&module.path);
+        let build = match module.build_id.as_str() {
+            "" if !is_ignored => {
+                held_back(|| state::build_identity(Path::new(&module.path))).unwrap_or_default()
+            }
+            _ => module.build_id,
+        };
+        Self {
+            segment: module.segment,
+            base: module.base,
+            path: module.path,
+            build,
+            is_ignored,
+        }
     }
 }

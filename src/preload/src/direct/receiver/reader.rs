@@ -38,7 +38,8 @@ pub struct Reader {
     peers: Vec<Known>,
     /// Index of the peer that was read last.
     last: usize,
-    ranges: Vec<[Range; 2]>,
+    /// Made as they are needed: all at once they would take a tenth of a millisecond, which the first message would wait for.
+    ranges: Vec<Option<Box<[Range; 2]>>>,
     account: Account,
     /// When the first message was read.
     began: Option<u64>,
@@ -324,7 +325,7 @@ impl Reader {
             (false, Chooser::Process) => return,
         };
         if self.ranges.is_empty() {
-            self.ranges = vec![Default::default(); RANGE_PAIRS];
+            self.ranges = vec![None; RANGE_PAIRS];
         }
         if let Some(range) = place_for(&mut self.ranges, read) {
             let now = clock::now();
@@ -401,15 +402,16 @@ fn place(read: &Read) -> usize {
 }
 
 #[inline]
-fn range_of<'a>(ranges: &'a mut [[Range; 2]], read: &Read) -> Option<&'a mut Range> {
-    ranges.get_mut(place(read))?.iter_mut().find(|range| {
+fn range_of<'a>(ranges: &'a mut [Option<Box<[Range; 2]>>], read: &Read) -> Option<&'a mut Range> {
+    let pair = ranges.get_mut(place(read))?.as_mut()?;
+    pair.iter_mut().find(|range| {
         (range.process, range.start, range.bytes) == (read.process, read.source, read.bytes)
     })
 }
 
 /// The entry of a range, new in place of the less used one.
-fn place_for<'a>(ranges: &'a mut [[Range; 2]], read: &Read) -> Option<&'a mut Range> {
-    let pair = ranges.get_mut(place(read))?;
+fn place_for<'a>(ranges: &'a mut [Option<Box<[Range; 2]>>], read: &Read) -> Option<&'a mut Range> {
+    let pair = ranges.get_mut(place(read))?.get_or_insert_default();
     let is_it = |range: &Range| {
         (range.process, range.start, range.bytes) == (read.process, read.source, read.bytes)
     };

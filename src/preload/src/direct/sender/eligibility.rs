@@ -1,6 +1,7 @@
 //! Which memory may be moved: private, anonymous, readable, writable, and nothing else; and no device may hold it.
 
 use crate::direct::transparency::discard;
+use crate::sys::small_file::with_text;
 use copytune_protocol::PAGE;
 use copytune_protocol::mappings;
 use copytune_protocol::smaps::{Area, Snapshot};
@@ -88,18 +89,18 @@ impl Ordinary {
 
 /// Memory of this process that is there (statm in proc(5)), in bytes; `None`: it is not known.
 pub fn resident_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    let second = |text: &str| text.split_ascii_whitespace().nth(1)?.parse().ok();
+    let pages: u64 = with_text(c"/proc/self/statm", second)??;
     Some(pages * PAGE as u64)
 }
 
 /// Whether no memory of this process is surely locked (VmLck in proc_pid_status(5)): by mlock(2), or from the beginning by mmap(2).
 fn nothing_is_locked() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mut lines = status
-        .lines()
-        .filter_map(|line| line.strip_prefix("VmLck:"));
-    lines.next().is_some_and(|rest| rest.trim() == "0 kB")
+    let locked = |text: &str| {
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("VmLck:"));
+        lines.next().is_some_and(|rest| rest.trim() == "0 kB")
+    };
+    with_text(c"/proc/self/status", locked) == Some(true)
 }
 
 /// Character devices that every process may have open, and that hold no memory of the user's: null, zero, full,

@@ -429,6 +429,7 @@ impl Owner {
         if !known {
             return None;
         }
+        limits::note_mappings(count);
         if self.promoted.is_empty() || fork::may_need(forks) {
             return Some(count);
         }

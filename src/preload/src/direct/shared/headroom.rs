@@ -4,8 +4,8 @@
 //! A forked child asks, too ([`surely_lacks`]), and its parent's other threads may have held any lock: it neither allocates nor
 //! takes a lock.
 
+use crate::sys::small_file::with_text;
 use std::ffi::{CStr, CString};
-use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 #[cfg(feature = "test-switches")]
@@ -38,8 +38,7 @@ pub fn pretend(free: u64) {
 pub fn is_for(bytes: usize, promoted: u64) -> bool {
     let bytes = bytes as u64;
     let wanted = (bytes + RESERVED_BYTES).max((promoted + bytes) * FORKED_COPIES);
-    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let now = groups(&text);
+    let now = with_text(c"/proc/self/cgroup", groups).unwrap_or_default();
     let machine = of_the_machine(&["MemAvailable:"]);
     let free = free(&now, 2).into_iter().chain(machine).min();
     let _ = GROUPS.set(now);
@@ -153,35 +152,4 @@ fn field(text: &str, name: &str) -> Option<u64> {
         .find_map(|mut words| (words.next() == Some(name)).then(|| words.next())?)?
         .parse()
         .ok()
-}
-
-/// Shows the first bytes of a small file to `look`; `None`: it cannot be read.
-fn with_text<T>(path: &CStr, look: impl FnOnce(&str) -> T) -> Option<T> {
-    const MOST_BYTES: usize = 8192;
-    const MOST_DIGITS: usize = 24;
-    let mut text = [0u8; MOST_BYTES];
-    let mut used = 0;
-    // By number: the C library's functions are cancellation points (pthreads(7)).
-    // SAFETY: open(2) of a terminated path, read(2) into what is left of a live array, close(2) of what was opened.
-    unsafe {
-        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-        let opened = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags);
-        if opened < 0 {
-            return None;
-        }
-        while used < MOST_BYTES {
-            let place = text.as_mut_ptr().add(used);
-            let read = libc::syscall(libc::SYS_read, opened, place, MOST_BYTES - used);
-            match usize::try_from(read) {
-                Ok(read @ 1..) => used += read,
-                _ => break,
-            }
-            // A number has been read whole: to ask whether more follows would take a system call.
-            if used < MOST_DIGITS && text.get(used - 1) == Some(&b'\n') {
-                break;
-            }
-        }
-        libc::syscall(libc::SYS_close, opened);
-    }
-    core::str::from_utf8(text.get(..used)?).ok().map(look)
 }
