@@ -6,6 +6,10 @@
 //! again as it was sent so far. Where promotions of buffers of that length have paid twice, or an earlier run has shown that
 //! direct copies pay at that call site, the step is made at once.
 //!
+//! A program that runs again sends its buffers as often as before. So each run sums up, by class of lengths, what direct copies of
+//! all messages would have saved, and what promoting each buffer at its first send would have cost: the next run promotes at once,
+//! or waits so much longer.
+//!
 //! Either way what promotions cost and direct copies have not saved since, the *debt*, stays below a bound that the caller
 //! gives. So the promotions of a reader's buffers take, whatever the program does, no longer than what direct copies save and
 //! that bound together. All times are in one unit of the caller's.
@@ -18,6 +22,13 @@ pub const CREDIT: f64 = 5e-3;
 pub const SHARE: f64 = 5e-3;
 /// Promotions have paid where direct copies have saved so many times what they cost.
 const PAYS: u64 = 2;
+/// Promotions at the first send would have paid where they would have saved so many quarters of what they would have cost.
+const PAYS_AT_ONCE: u64 = 5;
+/// Where they would not have, so many times the usual wait is the longest. The usual one is no choice: who waits as long as a promotion
+/// is worth and sends no more than a quarter as many messages then has lost nearly all of its price.
+const MOST_PATIENCE: u64 = 16;
+/// One part in so many of what earlier runs have shown counts beside what this run shows.
+const REMEMBERED: u64 = 2;
 /// A promotion that is lost before so many direct copies is an early loss.
 const EARLY_LOSS: u32 = 32;
 /// More losses make no one more patient.
@@ -50,6 +61,42 @@ pub struct Account {
 struct Class {
     spent: u64,
     saved: u64,
+    worth: Worth,
+    /// What earlier runs have shown.
+    before: Worth,
+}
+
+/// What direct copies of all messages would have saved, and what promoting each buffer at its first send would have cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Worth {
+    /// The former.
+    pub potential: u64,
+    /// The latter; 0: nothing was seen.
+    pub price: u64,
+}
+
+/// What earlier runs say of a class of lengths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Advice {
+    /// Nothing.
+    None,
+    /// Promote at the first send.
+    AtOnce,
+    /// Wait so many times as long as usual.
+    Wait(u64),
+}
+
+impl Worth {
+    fn advice(self) -> Advice {
+        let Self { potential, price } = self;
+        match () {
+            () if price == 0 => Advice::None,
+            () if potential.saturating_mul(4) >= price.saturating_mul(PAYS_AT_ONCE) => {
+                Advice::AtOnce
+            }
+            () => Advice::Wait((price / potential.max(1)).clamp(2, MOST_PATIENCE)),
+        }
+    }
 }
 
 impl Default for Account {
@@ -71,6 +118,8 @@ pub struct Paid {
     pub spent: u64,
     /// What direct copies saved.
     pub saved: u64,
+    /// What could have been had.
+    pub worth: Worth,
 }
 
 impl Account {
@@ -104,19 +153,27 @@ impl Account {
         self.earlier.0 = self.earlier.0.saturating_add(spent);
         self.earlier.1 = self.earlier.1.saturating_add(saved);
         let class = self.class_of(earlier.bytes);
+        class.before = Worth {
+            potential: earlier.worth.potential / REMEMBERED,
+            price: earlier.worth.price / REMEMBERED,
+        };
         class.spent = class.spent.saturating_add(spent);
         class.saved = class.saved.saturating_add(saved);
     }
 
-    /// What was paid so far, by class of lengths, earlier runs included.
+    /// What was paid so far and could have been had, by class of lengths, earlier runs included.
     pub fn paid(&self) -> impl Iterator<Item = Paid> {
         let classes = self.classes.iter().enumerate();
         classes
-            .filter(|(_, class)| class.spent > 0)
+            .filter(|(_, class)| class.spent | class.worth.price | class.before.price > 0)
             .map(|(power, class)| Paid {
                 bytes: 1 << power,
                 spent: class.spent,
                 saved: class.saved,
+                worth: Worth {
+                    potential: class.worth.potential.saturating_add(class.before.potential),
+                    price: class.worth.price.saturating_add(class.before.price),
+                },
             })
     }
 
@@ -182,6 +239,12 @@ impl Buffer {
         copy: KernelCopy,
         urgency: Urgency,
     ) -> bool {
+        let class = account.class_of(copy.bytes);
+        class.worth.potential = class.worth.potential.saturating_add(copy.gain);
+        if self.reads == 0 {
+            class.worth.price = class.worth.price.saturating_add(copy.price);
+        }
+        let advice = class.before.advice();
         self.reads = self.reads.saturating_add(1);
         self.missed = self.missed.saturating_add(copy.gain);
         if self.reads < self.next.max(AT_ONCE) {
@@ -195,8 +258,14 @@ impl Buffer {
             _ if self.reads < AT_ONCE << self.losses => false,
             Urgency::Known => true,
             Urgency::Unknown => {
-                self.missed >= copy.price << self.losses
-                    || (copy.gain > 0 && account.pays(copy.bytes))
+                let usual = copy.price << self.losses;
+                match advice {
+                    Advice::AtOnce => copy.gain > 0,
+                    Advice::Wait(times) => self.missed >= usual.saturating_mul(times),
+                    Advice::None => {
+                        self.missed >= usual || (copy.gain > 0 && account.pays(copy.bytes))
+                    }
+                }
             }
         };
         if is_worth_it {
@@ -216,6 +285,7 @@ impl Buffer {
         let class = account.class_of(bytes);
         class.saved = class.saved.saturating_add(saved);
         class.spent = class.spent.saturating_add(spent);
+        class.worth.potential = class.worth.potential.saturating_add(saved);
     }
 
     /// It is no longer promoted: another buffer may lie there. If such buffers do not live long, the next one must wait
@@ -383,40 +453,70 @@ mod tests {
         assert_eq!(asked_after(0), None);
     }
 
-    /// An earlier run's account: what paid there is promoted at once, what did not is not, and neither counts as this run's.
+    /// So often the same program sends one buffer, run after run: what the runs' promotions cost, and what they saved.
+    fn runs(sends: usize, number: usize) -> Vec<(u64, u64)> {
+        let mut paid: Vec<Paid> = Vec::new();
+        (0..number)
+            .map(|_| {
+                let mut world = World::default();
+                for &earlier in &paid {
+                    world.account.begin_with(earlier, CREDIT);
+                }
+                for _ in 0..sends {
+                    world.send(0, 100, 900, Urgency::Unknown);
+                }
+                paid = world.account.paid().collect();
+                (world.promotions, world.saved)
+            })
+            .collect()
+    }
+
     #[test]
-    fn what_earlier_runs_have_paid_goes_on() {
-        let mut world = World::default();
-        for _ in 0..100 {
-            world.send(0, 100, 900, Urgency::Unknown);
-        }
-        let paid: Vec<Paid> = world.account.paid().collect();
-        assert_eq!(paid.len(), 1);
-        assert_eq!(paid[0].spent, 900);
+    fn a_program_that_runs_again_promotes_at_once_or_not_at_all() {
+        // 18 messages are what a promotion costs. A few more, and the first run loses.
+        assert_eq!(runs(20, 4), [(900, 100), (0, 0), (0, 0), (0, 0)]);
+        // Enough for a promotion that comes at the first message, not for one that comes later.
+        assert_eq!(runs(30, 3), [(900, 600), (900, 1450), (900, 1450)]);
+        assert_eq!(runs(5, 3), [(0, 0); 3]);
+        assert_eq!(runs(100, 2), [(900, 4100), (900, 4950)]);
+    }
 
-        let mut next = World::default();
-        next.account.begin_with(paid[0], u64::MAX);
-        next.send(0, 100, 900, Urgency::Unknown);
-        next.send(0, 100, 900, Urgency::Unknown);
-        assert_eq!((next.promotions, next.kernel), (900, 100));
-        assert_eq!(next.account.totals(), (900, 50));
-
-        // Scaled down it says the same, but is soon outweighed.
-        let mut bounded = World::default();
-        bounded.account.begin_with(paid[0], 1000);
-        let before: Vec<Paid> = bounded.account.paid().collect();
-        assert_eq!(before[0].saved, 1000);
-        assert!(bounded.account.pays(100_000));
-
-        let mut poor = World::default();
-        let lost = Paid {
-            saved: 100,
-            ..paid[0]
+    /// A program that sent its buffers a few times, and then runs long.
+    #[test]
+    fn what_did_not_pay_in_earlier_runs_is_promoted_later_where_it_goes_on() {
+        let before = Paid {
+            bytes: 65_536,
+            spent: 0,
+            saved: 0,
+            worth: Worth {
+                potential: 100,
+                price: 900,
+            },
         };
-        poor.account.begin_with(lost, u64::MAX);
-        poor.send(0, 100, 900, Urgency::Unknown);
-        poor.send(0, 100, 900, Urgency::Unknown);
-        assert_eq!(poor.promotions, 0);
+        for (sends, promoted) in [(25, 0), (160, 0), (165, 900)] {
+            let mut world = World::default();
+            world.account.begin_with(before, u64::MAX);
+            for _ in 0..sends {
+                world.send(0, 100, 900, Urgency::Unknown);
+            }
+            assert_eq!(world.promotions, promoted, "{sends} sends");
+        }
+    }
+
+    #[test]
+    fn what_earlier_runs_have_paid_is_not_counted_as_this_runs() {
+        let mut world = World::default();
+        let earlier = Paid {
+            bytes: 65_536,
+            spent: 900,
+            saved: 4000,
+            worth: Worth::default(),
+        };
+        world.account.begin_with(earlier, 1000);
+        assert_eq!(world.account.totals(), (0, 0));
+        let paid: Vec<Paid> = world.account.paid().collect();
+        assert_eq!((paid[0].spent, paid[0].saved), (225, 1000));
+        assert!(world.account.pays(100_000));
     }
 
     /// A program that goes from one length to the next, some messages each.

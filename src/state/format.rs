@@ -134,6 +134,13 @@ pub struct DirectClass {
     /// See `spent`.
     #[serde(with = "nan_as_null")]
     pub saved: f64,
+    /// Seconds that direct copies of all messages would save in a run, and that promoting each buffer at its first send would take.
+    /// copytune up to 0.1.0 did not save them.
+    #[serde(with = "nan_as_null")]
+    pub potential: f64,
+    /// See `potential`.
+    #[serde(with = "nan_as_null")]
+    pub price: f64,
 }
 
 impl DirectCopies {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::state::format::{Gain, Measure};
 use crate::engine::{Clock, Config, Mode, NodeInfo};
 use crate::routines::Features;
 use crate::state::Key;

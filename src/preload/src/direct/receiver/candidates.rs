@@ -1,7 +1,7 @@
 //! The routines that copy directly where no call site has one of its own, and what earlier runs have shown of them.
 
 use crate::sys::clock;
-use copytune_core::direct::promotion_budget::{CREDIT, Paid};
+use copytune_core::direct::promotion_budget::{CREDIT, Paid, Worth};
 use copytune_core::routines::CopyFn;
 use copytune_core::state::format::DirectClass;
 use std::sync::OnceLock;
@@ -53,6 +53,10 @@ pub fn set(candidates: Vec<(&'static str, CopyFn)>, classes: &[DirectClass]) {
             bytes: usize::try_from(class.bytes).unwrap_or(usize::MAX),
             spent: ticks(class.spent),
             saved: ticks(class.saved),
+            worth: Worth {
+                potential: ticks(class.potential),
+                price: ticks(class.price),
+            },
         },
         best: names
             .iter()

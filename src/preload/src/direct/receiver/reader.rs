@@ -248,6 +248,8 @@ impl Reader {
                 routine: String::new(),
                 spent: seconds(paid.spent),
                 saved: seconds(paid.saved),
+                potential: seconds(paid.worth.potential),
+                price: seconds(paid.worth.price),
             })
             .collect();
         for (bytes, best) in (self.peers.iter()).flat_map(|known| known.mechanism.found()) {
