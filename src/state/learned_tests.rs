@@ -1,9 +1,9 @@
 use super::*;
-use crate::state::format::{Gain, Measure};
 use crate::engine::{Clock, Config, Mode, NodeInfo};
 use crate::routines::Features;
 use crate::state::Key;
 use crate::state::flowgraph;
+use crate::state::format::{Gain, Measure};
 use crate::state::graph::{Ending, GraphShard, Recorded};
 use crate::tuner::Settings;
 use crate::tuner::trials::Verdict;

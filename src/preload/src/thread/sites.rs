@@ -112,7 +112,8 @@ impl Callers {
         let place = match known {
             Some(place) => place,
             None => {
-                self.modules.push(Caller::new(modules::containing(address)?));
+                self.modules
+                    .push(Caller::new(modules::containing(address)?));
                 self.modules.len() - 1
             }
         };

@@ -1,5 +1,6 @@
 //! Which memory may be moved: private, anonymous, readable, writable, and nothing else; and no device may hold it.
 
+use crate::direct::sender::huge_pages;
 use crate::direct::transparency::discard;
 use crate::sys::clock;
 use crate::sys::small_file::with_text;
@@ -15,6 +16,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 #[derive(Debug)]
 pub struct Ordinary {
     known: Snapshot,
+    looks: Looks,
     /// Calls so far that had made memory special, and looks that had found calls unfollowed, when it was looked for
     /// ([`discard::special`], `Bindings::misses`).
     changes: (u32, u32),
@@ -25,14 +27,14 @@ impl Ordinary {
     pub const fn new() -> Self {
         Self {
             known: Snapshot::new(),
+            looks: Looks::new(),
             changes: (0, 0),
         }
     }
 
-    /// The parts of `[start, end)` that may be moved. To look for ordinary memory takes long, as it has the kernel walk over all
-    /// memory (0.3 to 0.8 ms with 64 MiB). A mapping is of one kind: it is still ordinary where a part of it was found to be, and
-    /// nothing has been called since that changes that. So is what was mapped since, where there was nothing. `misses`: as
-    /// `Bindings::misses` says now.
+    /// The parts of `[start, end)` that may be moved; none where it would take too long to find out ([`Looks`]). A mapping is of one
+    /// kind: it is still ordinary where a part of it was found to be, and nothing has been called since that changes that. So is what
+    /// was mapped since, where there was nothing. `misses`: as `Bindings::misses` says now.
     pub fn areas(&mut self, start: usize, end: usize, misses: u32) -> Vec<Area> {
         if (discard::special(), misses) == self.changes
             && nothing_is_locked()
@@ -40,12 +42,18 @@ impl Ordinary {
         {
             return areas;
         }
-        self.look(end, misses);
+        if !self.look(end, misses) {
+            return Vec::new();
+        }
         self.known.ordinary(start, end).collect()
     }
 
-    /// Looks for all that there is below `end`. What was found above stays, unless something may have become special.
-    pub fn look(&mut self, end: usize, misses: u32) {
+    /// Looks for all that there is below `end`. What was found above stays, unless something may have become special. False: that
+    /// would take too long now, and nothing has changed.
+    pub fn look(&mut self, end: usize, misses: u32) -> bool {
+        let Some(look) = self.looks.begin() else {
+            return false;
+        };
         let changes = (discard::special(), misses);
         let found = std::fs::File::open("/proc/self/smaps")
             .and_then(|file| Snapshot::read(BufReader::new(file), end));
@@ -55,11 +63,13 @@ impl Ordinary {
             Err(_) => Snapshot::new(),
         };
         self.changes = changes;
+        self.looks.end(look);
+        true
     }
 
     /// The same from what is known; `None`: that is not enough.
     fn recall(&self, start: usize, end: usize) -> Option<Vec<Area>> {
-        /// Of a new mapping as long as a huge page it is not known whether it has some.
+        /// A shorter mapping has no huge page.
         const HUGE: usize = 2 << 20;
         let mappings = mappings::quick()?;
         let mut areas = Vec::new();
@@ -72,8 +82,9 @@ impl Ordinary {
                 let (first, last) = (mapping.start, mapping.end);
                 let huge = match self.known.ordinary(first, last).next() {
                     Some(same) => same.huge,
-                    None if last - first < HUGE && self.known.is_new(first, last) => false,
-                    None => return None,
+                    None if !self.known.is_new(first, last) => return None,
+                    None if last - first < HUGE => false,
+                    None => huge_pages::are_in(first.max(start), last.min(end))?,
                 };
                 let whole = Area {
                     start: first,
@@ -88,8 +99,46 @@ impl Ordinary {
     }
 }
 
+/// What looks at all memory may take: the kernel walks over every page (some 40 µs for a MiB), so one takes a second where there are
+/// 25 GiB. Together no longer than [`Self::CREDIT`] and [`Self::SHARE`] of the time since the first.
+#[derive(Debug)]
+struct Looks {
+    began: u64,
+    spent: u64,
+}
+
+/// A look that has begun: when.
+struct Look(u64);
+
+impl Looks {
+    const SECONDS_PER_BYTE: f64 = 40e-6 / (1 << 20) as f64;
+    const CREDIT: f64 = 10e-3;
+    const SHARE: f64 = 2e-3;
+
+    const fn new() -> Self {
+        Self { began: 0, spent: 0 }
+    }
+
+    /// `None`: not now.
+    fn begin(&mut self) -> Option<Look> {
+        let now = clock::now();
+        if self.began == 0 {
+            self.began = now;
+        }
+        let expected = resident_bytes()? as f64 * Self::SECONDS_PER_BYTE;
+        let elapsed = now.wrapping_sub(self.began) as f64 / clock::rate();
+        let spent = self.spent as f64 / clock::rate();
+        let is_allowed = spent + expected <= Self::CREDIT + Self::SHARE * elapsed;
+        is_allowed.then_some(Look(now))
+    }
+
+    fn end(&mut self, Look(began): Look) {
+        self.spent = self.spent.saturating_add(clock::now().wrapping_sub(began));
+    }
+}
+
 /// Memory of this process that is there (statm in proc(5)), in bytes; `None`: it is not known.
-pub fn resident_bytes() -> Option<u64> {
+fn resident_bytes() -> Option<u64> {
     let second = |text: &str| text.split_ascii_whitespace().nth(1)?.parse().ok();
     let pages: u64 = with_text(c"/proc/self/statm", second)??;
     Some(pages * PAGE as u64)

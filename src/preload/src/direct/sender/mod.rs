@@ -3,11 +3,13 @@
 //! | module | for |
 //! | --- | --- |
 //! | eligibility | which memory may be moved |
+//! | huge_pages | whether memory lies in huge pages |
 //! | moving | copies pages into the arena and maps them there |
 //! | progress | the libraries' progress functions: answers and shared copies |
 //! | promotion | moves buffers, and shows messages |
 
 pub mod eligibility;
+mod huge_pages;
 mod moving;
 pub mod progress;
 pub mod promotion;

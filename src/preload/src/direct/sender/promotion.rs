@@ -3,10 +3,10 @@
 
 use crate::direct::sender::eligibility::{Devices, Ordinary};
 use crate::direct::sender::moving::move_chunk;
-use crate::direct::sender::{eligibility, progress};
+use crate::direct::sender::progress;
+use crate::direct::shared::headroom::Granted;
 use crate::direct::shared::report::explain;
 use crate::direct::shared::switches::is_on;
-use crate::direct::shared::headroom::Granted;
 use crate::direct::shared::{attention, headroom, promoted};
 use crate::direct::transparency::bindings::Bindings;
 use crate::direct::transparency::{discard, fork};
@@ -82,9 +82,6 @@ struct Owner {
     bindings: Bindings,
 }
 
-/// With more resident memory than this, [`prepare`] leaves out the kernel's walk over it (0.3 to 0.8 ms for 64 MiB).
-const MOST_BYTES_TO_LOOK_AT: u64 = 256 << 20;
-
 /// A promoted range.
 #[derive(Clone, Copy)]
 struct Promoted {
@@ -105,10 +102,8 @@ pub fn prepare() {
             explain(reason);
         } else {
             owner.bindings.prepare();
-            if eligibility::resident_bytes().is_some_and(|bytes| bytes <= MOST_BYTES_TO_LOOK_AT) {
-                let misses = owner.bindings.misses();
-                owner.ordinary.look(usize::MAX, misses);
-            }
+            let misses = owner.bindings.misses();
+            owner.ordinary.look(usize::MAX, misses);
             owner.may_map(arena, 0);
             headroom::is_for(0, 0);
         }
