@@ -162,7 +162,9 @@ impl Mechanism {
     pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64) {
         let class = &mut self.classes[class_of(bytes)];
         class.kernel.add(cost(bytes, ticks));
-        class.learn_gain();
+        if class.kernel.count <= SAMPLES as u32 || class.kernel.count.is_multiple_of(SPARSE) {
+            class.learn_gain();
+        }
     }
 
     /// Whether messages of that length are worth being made readable directly. As long as nothing is known, they are

@@ -20,6 +20,8 @@ pub const AT_ONCE: u32 = 1;
 pub const CREDIT: f64 = 5e-3;
 /// See [`CREDIT`].
 pub const SHARE: f64 = 5e-3;
+/// Kernel copies after which a decision is looked at again at the earliest, where it cannot come earlier.
+const FEW: u32 = 4;
 /// Promotions have paid where direct copies have saved so many times what they cost.
 const PAYS: u64 = 2;
 /// Promotions at the first send would have paid where they would have saved so many quarters of what they would have cost.
@@ -210,7 +212,9 @@ pub struct Buffer {
     /// Kernel copies since the last loss, and what direct ones would have saved.
     reads: u32,
     missed: u64,
-    /// Not asked for again before so many of them.
+    /// What a direct copy would have saved when that was asked last.
+    gain: u64,
+    /// Nothing is decided before so many of them.
     next: u32,
     /// The price of the promotion that was asked for, until it comes.
     owed: u64,
@@ -231,6 +235,19 @@ impl Buffer {
         self.gains
     }
 
+    /// The kernel has copied it. True: that was counted, and nothing can be decided yet, so [`Self::read_by_kernel`] need not be asked.
+    #[inline]
+    pub fn waits(&mut self, account: &mut Account, bytes: usize) -> bool {
+        if self.reads.saturating_add(1) >= self.next {
+            return false;
+        }
+        self.reads += 1;
+        self.missed = self.missed.saturating_add(self.gain);
+        let worth = &mut account.class_of(bytes).worth;
+        worth.potential = worth.potential.saturating_add(self.gain);
+        true
+    }
+
     /// The kernel has copied it. Returns whether its promotion is to be asked for; if that is in vain, ever more
     /// rarely again.
     pub fn read_by_kernel(
@@ -247,6 +264,7 @@ impl Buffer {
         let advice = class.before.advice();
         self.reads = self.reads.saturating_add(1);
         self.missed = self.missed.saturating_add(copy.gain);
+        self.gain = copy.gain;
         if self.reads < self.next.max(AT_ONCE) {
             return false;
         }
@@ -259,13 +277,17 @@ impl Buffer {
             Urgency::Known => true,
             Urgency::Unknown => {
                 let usual = copy.price << self.losses;
-                match advice {
-                    Advice::AtOnce => copy.gain > 0,
-                    Advice::Wait(times) => self.missed >= usual.saturating_mul(times),
-                    Advice::None => {
-                        self.missed >= usual || (copy.gain > 0 && account.pays(copy.bytes))
-                    }
+                let (wanted, is_known) = match advice {
+                    Advice::AtOnce => (usual, true),
+                    Advice::Wait(times) => (usual.saturating_mul(times), false),
+                    Advice::None => (usual, account.pays(copy.bytes)),
+                };
+                let left = wanted.saturating_sub(self.missed);
+                if left > 0 && !(is_known && copy.gain > 0) {
+                    self.wait_for(left);
+                    return false;
                 }
+                true
             }
         };
         if is_worth_it {
@@ -274,6 +296,13 @@ impl Buffer {
             account.debt = account.debt.saturating_add(copy.price);
         }
         is_worth_it
+    }
+
+    /// So much must still be missed. What else could decide earlier is asked for after twice as many copies at the latest.
+    fn wait_for(&mut self, left: u64) {
+        let copies = left.div_ceil(self.gain.max(1));
+        let most = self.reads.saturating_add(FEW);
+        self.next = self.reads.saturating_add(copies.min(most.into()) as u32);
     }
 
     /// So many bytes of it were copied directly, which saved so much.

@@ -3,6 +3,7 @@
 use crate::sys::resolve;
 use copytune_core::mpi::calls::Binding;
 use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// The families of MPI libraries, by the shape of their handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,15 +57,28 @@ pub struct Layout {
     pub true_extent: i64,
 }
 
-/// `search` as a function pointer of type `F`.
+/// A function of the library, looked up once: dlsym(3) takes as long as the shortest message.
 ///
 /// # Safety
-/// `F` must be the function pointer type of the symbol, optional.
-unsafe fn function<F>(name: &CStr) -> Option<F> {
-    let found = resolve::search(name);
-    const { assert!(size_of::<F>() == size_of::<*const u8>()) };
+/// The type must be the function pointer type of the symbol.
+macro_rules! function {
+    ($type:ty, $name:expr) => {{
+        static FOUND: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+        function_at::<$type>(&FOUND, $name)
+    }};
+}
+
+/// # Safety
+/// `F` must be the function pointer type of the symbol; `found` is that symbol's alone.
+unsafe fn function_at<F>(found: &AtomicPtr<u8>, name: &CStr) -> Option<F> {
+    let mut address = found.load(Ordering::Relaxed);
+    if address.is_null() {
+        address = resolve::search(name).cast_mut();
+        found.store(address, Ordering::Relaxed);
+    }
+    const { assert!(size_of::<F>() == size_of::<*mut u8>()) };
     // SAFETY: a non-null address of a function of that type, as the caller promises.
-    (!found.is_null()).then(|| unsafe { core::mem::transmute_copy::<*const u8, F>(&found) })
+    (!address.is_null()).then(|| unsafe { core::mem::transmute_copy::<*mut u8, F>(&address) })
 }
 
 /// Whether the library's handles are those of the MPI 5.0 ABI. The function alone does not tell: a library that has
@@ -74,7 +88,7 @@ fn has_standard_abi() -> bool {
     let (mut major, mut minor): (c_int, c_int) = (-1, -1);
     // SAFETY: int MPI_Abi_get_version(int *major, int *minor), callable at any time; results go to live ints.
     unsafe {
-        if let Some(ask) = function::<Ask>(c"PMPI_Abi_get_version") {
+        if let Some(ask) = function!(Ask, c"PMPI_Abi_get_version") {
             ask(&raw mut major, &raw mut minor);
         }
     }
@@ -103,9 +117,9 @@ impl Library {
         // SAFETY: the C bindings of MPI 4.0, A.3.2; handles are words (ints are passed in whole registers).
         let (type_size, type_extent, type_true_extent) = unsafe {
             (
-                function(c"PMPI_Type_size"),
-                function(c"PMPI_Type_get_extent"),
-                function(c"PMPI_Type_get_true_extent"),
+                function!(AskOne, c"PMPI_Type_size"),
+                function!(Extent, c"PMPI_Type_get_extent"),
+                function!(Extent, c"PMPI_Type_get_true_extent"),
             )
         };
         Some(Self {
@@ -145,9 +159,9 @@ impl Library {
         // SAFETY: the Fortran bindings of MPI 4.0, A.4: everything by reference.
         let (type_size, type_extent, type_true_extent) = unsafe {
             (
-                function::<ByReference2>(c"pmpi_type_size_")?,
-                function::<ByReference3>(c"pmpi_type_get_extent_")?,
-                function::<ByReference3>(c"pmpi_type_get_true_extent_")?,
+                function!(ByReference2, c"pmpi_type_size_")?,
+                function!(ByReference3, c"pmpi_type_get_extent_")?,
+                function!(ByReference3, c"pmpi_type_get_true_extent_")?,
             )
         };
         let (mut size, mut lb, mut extent, mut true_lb, mut true_extent) =
@@ -181,8 +195,8 @@ impl Library {
         // SAFETY: the C bindings of MPI_Comm_rank and MPI_Comm_size.
         let (comm_rank, comm_size) = unsafe {
             (
-                function::<AskOne>(c"PMPI_Comm_rank"),
-                function::<AskOne>(c"PMPI_Comm_size"),
+                function!(AskOne, c"PMPI_Comm_rank"),
+                function!(AskOne, c"PMPI_Comm_size"),
             )
         };
         if let (true, Some(comm_rank), Some(comm_size)) = (world_exists, comm_rank, comm_size) {
@@ -247,21 +261,21 @@ impl Library {
             // SAFETY: the Fortran bindings of MPI 4.0, A.4: a communicator is an INTEGER, or a derived type that holds
             // one, by reference; it is the program's, in this very call. Results go to live variables.
             unsafe {
-                function::<ByReference2>(c"pmpi_comm_test_inter_")?(
+                function!(ByReference2, c"pmpi_comm_test_inter_")?(
                     handle,
                     &raw mut two_groups,
                     first,
                 );
-                function::<ByReference2>(c"pmpi_comm_rank_")?(handle, &raw mut rank, second);
-                function::<ByReference2>(c"pmpi_comm_size_")?(handle, &raw mut ranks, third);
+                function!(ByReference2, c"pmpi_comm_rank_")?(handle, &raw mut rank, second);
+                function!(ByReference2, c"pmpi_comm_size_")?(handle, &raw mut ranks, third);
             }
             errors.into_iter().fold(0, |all, one| all | one)
         } else {
             // SAFETY: the C bindings; MPICH's handles are ints, passed in whole registers.
             unsafe {
-                function::<AskOne>(c"PMPI_Comm_test_inter")?(word, &raw mut two_groups)
-                    | function::<AskOne>(c"PMPI_Comm_rank")?(word, &raw mut rank)
-                    | function::<AskOne>(c"PMPI_Comm_size")?(word, &raw mut ranks)
+                function!(AskOne, c"PMPI_Comm_test_inter")?(word, &raw mut two_groups)
+                    | function!(AskOne, c"PMPI_Comm_rank")?(word, &raw mut rank)
+                    | function!(AskOne, c"PMPI_Comm_size")?(word, &raw mut ranks)
             }
         };
         (failed == 0 && two_groups == 0).then_some(Place {
@@ -278,7 +292,7 @@ impl Library {
         let mut length: c_int = 0;
         // SAFETY: the C binding; the buffer is as long as the longest that any of the libraries writes.
         unsafe {
-            if let Some(ask) = function::<Ask>(c"PMPI_Get_library_version") {
+            if let Some(ask) = function!(Ask, c"PMPI_Get_library_version") {
                 ask(text.as_mut_ptr().cast(), &raw mut length);
             }
         }

@@ -285,6 +285,11 @@ impl Reader {
         if read.bytes < MIN_DIRECT_BYTES {
             return;
         }
+        if let Some(range) = range_of(&mut self.ranges, read)
+            && range.buffer.waits(&mut self.account, read.bytes)
+        {
+            return;
+        }
         let index = match self.find(read.process) {
             Some(index) => index,
             None => {
