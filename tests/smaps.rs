@@ -68,3 +68,27 @@ fn what_lies_above_stays_known() {
     assert!(joined.is_new(0x2000, 0x8800) && !joined.is_new(0xa000, 0xa001));
     assert!(joined.is_new(0x20000, 0x30000));
 }
+
+/// A stack, and what is locked: that they were seen says all, so nobody need look again.
+#[test]
+fn private_memory_that_is_not_ordinary_is_special() {
+    let stack = "20000-30000 rw-p 00000000 00:00 0 [stack]\nVmFlags: rd wr mr mw me gd ac\n";
+    let found = read(&format!("{SMAPS}{stack}"), usize::MAX);
+    for (start, end, is_special) in [
+        (0x1000, 0x3000, false),
+        (0x4000, 0x5001, true),
+        (0x5fff, 0x8000, true),
+        (0x6000, 0x20000, false),
+        (0x1f000, 0x20001, true),
+        (0x30000, 0x40000, false),
+    ] {
+        assert_eq!(found.is_special(start, end), is_special, "{start:x}");
+    }
+    let lower = "1000-2000 rw-p 00000000 00:00 0\nVmFlags: rd wr mr mw me ac lo sd\n";
+    let joined = read(lower, 0x8800).above(&found);
+    assert!(joined.is_special(0x1000, 0x1001) && joined.is_special(0x20000, 0x20001));
+    assert!(
+        !joined.is_special(0x5000, 0x6000),
+        "that was below the later look's end"
+    );
+}

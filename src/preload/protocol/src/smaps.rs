@@ -34,6 +34,8 @@ impl Area {
 #[derive(Debug, Default)]
 pub struct Snapshot {
     ordinary: Vec<Area>,
+    /// Private memory of no file, to be read and written, that is not ordinary: stacks, what is locked or not inherited.
+    special: Vec<(usize, usize)>,
     /// All mappings that there were below `until`, of any kind, in order.
     seen: Vec<(usize, usize)>,
     until: usize,
@@ -44,6 +46,7 @@ impl Snapshot {
     pub const fn new() -> Self {
         Self {
             ordinary: Vec::new(),
+            special: Vec::new(),
             seen: Vec::new(),
             until: 0,
         }
@@ -72,11 +75,16 @@ impl Snapshot {
                     break;
                 }
                 found.seen.push((low, high));
-                let mut words = words.skip(3);
-                let anonymous = words.next() == Some("0")
+                let is_private = words.next() == Some("rw-p");
+                let mut words = words.skip(2);
+                let is_memory = words.next() == Some("0");
+                let anonymous = is_memory
                     && words
                         .next()
                         .is_none_or(|name| name == "[heap]" || name.starts_with("[anon"));
+                if is_private && is_memory {
+                    found.special.push((low, high));
+                }
                 present = anonymous.then_some(Area {
                     start: low,
                     end: high,
@@ -90,6 +98,7 @@ impl Snapshot {
                         let usable = ["rd", "wr"].iter().all(|flag| flags.contains(flag));
                         if usable && flags.iter().all(|flag| ORDINARY_FLAGS.contains(flag)) {
                             found.ordinary.push(*area);
+                            found.special.pop_if(|last| *last == (area.start, area.end));
                         }
                         present = None;
                     }
@@ -107,6 +116,8 @@ impl Snapshot {
         let end = self.until;
         let areas = earlier.ordinary.iter().filter(|area| area.start >= end);
         self.ordinary.extend(areas);
+        let special = earlier.special.iter().filter(|&&(start, _)| start >= end);
+        self.special.extend(special);
         let seen = earlier.seen.iter().filter(|&&(start, _)| start >= end);
         self.seen.extend(seen);
         self.until = end.max(earlier.until);
@@ -117,6 +128,14 @@ impl Snapshot {
     pub fn ordinary(&self, start: usize, end: usize) -> impl Iterator<Item = Area> {
         let areas = self.ordinary.iter();
         areas.filter_map(move |area| area.within(start, end))
+    }
+
+    /// Whether some of `[start, end)` was private memory that is not ordinary.
+    pub fn is_special(&self, start: usize, end: usize) -> bool {
+        let next = self.special.partition_point(|&(_, last)| last <= start);
+        self.special
+            .get(next)
+            .is_some_and(|&(first, _)| first < end)
     }
 
     /// Whether surely nothing was mapped in `[start, end)`.

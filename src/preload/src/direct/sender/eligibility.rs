@@ -78,8 +78,8 @@ impl Ordinary {
             let Some(mapping) = mappings.from(address).ok()? else {
                 break;
             };
-            if mapping.is_private_memory() {
-                let (first, last) = (mapping.start, mapping.end);
+            let (first, last) = (mapping.start, mapping.end);
+            if mapping.is_private_memory() && !self.known.is_special(first, last) {
                 let huge = match self.known.ordinary(first, last).next() {
                     Some(same) => same.huge,
                     None if !self.known.is_new(first, last) => return None,
