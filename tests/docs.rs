@@ -86,6 +86,7 @@ fn every_file_that_a_document_links_to_exists() {
         "CONTRIBUTING.md",
         "docs/architecture.md",
         "docs/benchmarks.md",
+        "docs/c-api.md",
         "docs/copy-benchmark.md",
         "docs/direct-copy.md",
         "docs/glossary.md",
