@@ -93,7 +93,7 @@ fn a_slot_is_given_up_where_there_can_be_none() {
 
 #[test]
 fn nothing_waits_for_ever() {
-    for (kind, sends) in [(RequestKind::Promotion, 512), (RequestKind::Notice, 1024)] {
+    for (kind, sends) in [(RequestKind::Promotion, 4096), (RequestKind::Notice, 1024)] {
         let mut owner = Owner::new();
         owner.words.ask(START, BYTES, kind);
         for _ in 0..2 {

@@ -5,9 +5,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 /// Requests that may wait for a send of their range.
 const MAX_WAITING: usize = 2048;
-/// After so many sends that do not meet it, a request is dropped: its range may be gone, or memory of the library's own, which no send
-/// ever names. As long as one waits, every send is looked at.
-const PROMOTION_CHANCES: u32 = 512;
+/// After so many sends that do not meet it, a request is dropped: its range may be gone, or a collective's.
+const PROMOTION_CHANCES: u32 = 4096;
 /// The same for notices.
 const NOTICE_CHANCES: u32 = 1024;
 

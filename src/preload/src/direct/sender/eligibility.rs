@@ -32,20 +32,18 @@ impl Ordinary {
         }
     }
 
-    /// The parts of `[start, end)` that may be moved; none where it would take too long to find out ([`Looks`]). A mapping is of one
+    /// The parts of `[start, end)` that may be moved; `None`: to find out would take too long now ([`Looks`]). A mapping is of one
     /// kind: it is still ordinary where a part of it was found to be, and nothing has been called since that changes that. So is what
     /// was mapped since, where there was nothing. `misses`: as `Bindings::misses` says now.
-    pub fn areas(&mut self, start: usize, end: usize, misses: u32) -> Vec<Area> {
+    pub fn areas(&mut self, start: usize, end: usize, misses: u32) -> Option<Vec<Area>> {
         if (discard::special(), misses) == self.changes
             && nothing_is_locked()
             && let Some(areas) = self.recall(start, end)
         {
-            return areas;
+            return Some(areas);
         }
-        if !self.look(end, misses) {
-            return Vec::new();
-        }
-        self.known.ordinary(start, end).collect()
+        self.look(end, misses)
+            .then(|| self.known.ordinary(start, end).collect())
     }
 
     /// Looks for all that there is below `end`. What was found above stays, unless something may have become special. False: that

@@ -304,7 +304,10 @@ impl Owner {
             explain("this process has too many mappings");
             return;
         }
-        let areas = self.ordinary.areas(first, last, self.bindings.misses());
+        let Some(areas) = self.ordinary.areas(first, last, self.bindings.misses()) else {
+            explain("a look at all memory of this process would take too long");
+            return;
+        };
         let (mut ticks, mut bytes) = (0, 0);
         let pages = pages.iter();
         let parts = pages
