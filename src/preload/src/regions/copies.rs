@@ -4,8 +4,10 @@
 use super::slot::{Cost, Slot};
 use super::{add_named_variable, begin, choice, end, find_or_add, is_active};
 use crate::sys::next;
+use crate::sys::phase::guarded;
 use crate::thread::job::Job;
 use copytune_core::routines::{self, CopyFn};
+use copytune_core::units;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// Shorter copies are the C library's: they take no longer than the decision.
@@ -29,6 +31,36 @@ struct Site {
     routines: Vec<CopyFn>,
     /// The shortest length of its class.
     bytes: usize,
+}
+
+impl Site {
+    fn new(job: &Job, from: usize, class: usize) -> Self {
+        let bytes = 1 << class;
+        let mut names = vec!["default".to_owned()];
+        let mut functions = vec![next::memmove()];
+        for id in routines::usable(job.features, bytes) {
+            if let Some(routine) = routines::catalogue().get(usize::from(id))
+                && id != routines::DEFAULT
+                && job.options.permits(routine.name)
+                && let Some(function) = routine.function(job.features)
+            {
+                names.push(routine.name.to_owned());
+                functions.push(function);
+            }
+        }
+        let name = format!("copytune_memcpy {}", units::bytes(bytes as u64));
+        let is_it = |slot: &Slot| slot.name() == name && slot.declared_at() == from;
+        let region = find_or_add(&name, from, is_it).and_then(|region| {
+            add_named_variable(region, "routine", names)?;
+            Ok(region)
+        });
+        Self {
+            // There is no region 0: copies are the C library's then, and nobody tries again.
+            region: region.unwrap_or(0),
+            routines: functions,
+            bytes,
+        }
+    }
 }
 
 static TABLE: [Entry; SITES] = [const {
@@ -86,7 +118,8 @@ fn site(from: usize, bytes: usize, start: fn()) -> Option<&'static Site> {
         if there == key {
             let site = entry.site.load(Ordering::Acquire);
             // SAFETY: null or a site, which is never freed nor changed.
-            return unsafe { site.as_ref() }.or_else(|| new_site(entry, from, class, start));
+            let known = unsafe { site.as_ref() };
+            return known.or_else(|| guarded(|| new_site(entry, from, class, start)).flatten());
         }
     }
     None
@@ -98,34 +131,7 @@ fn new_site(entry: &Entry, from: usize, class: usize, start: fn()) -> Option<&'s
     if !is_active(start) || TAKEN.load(Ordering::Relaxed) >= MAX_REGIONS_OF_COPIES {
         return None;
     }
-    let job = Job::of_process()?;
-    let bytes = 1 << class;
-    let mut names = vec!["default".to_owned()];
-    let mut functions = vec![next::memmove()];
-    for id in routines::usable(job.features, bytes) {
-        let Some(routine) = routines::catalogue().get(usize::from(id)) else {
-            continue;
-        };
-        if id != routines::DEFAULT
-            && job.options.permits(routine.name)
-            && let Some(function) = routine.function(job.features)
-        {
-            names.push(routine.name.to_owned());
-            functions.push(function);
-        }
-    }
-    let name = format!(
-        "copytune_memcpy {}",
-        copytune_core::units::bytes(bytes as u64)
-    );
-    let is_it = |slot: &Slot| slot.name() == name && slot.declared_at() == from;
-    let region = find_or_add(&name, from, is_it).ok()?;
-    add_named_variable(region, "routine", names).ok()?;
-    let new = Box::into_raw(Box::new(Site {
-        region,
-        routines: functions,
-        bytes,
-    }));
+    let new = Box::into_raw(Box::new(Site::new(Job::of_process()?, from, class)));
     let unknown = core::ptr::null_mut();
     let site = match entry
         .site

@@ -5,16 +5,15 @@ use crate::sys::cancellation::held_back;
 use crate::sys::phase::{self, guarded};
 use crate::sys::{clock, modules};
 use crate::thread::job::Job;
+use crate::thread::sites::build_of;
 use crate::thread::words;
 use copytune_core::options::Mode;
 use copytune_core::regions::{Purpose, Region};
-use copytune_core::state;
 use copytune_core::state::learned::Record;
 use copytune_core::state::regions::{Declared, Variable};
 use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicI32, AtomicU16, AtomicUsize, Ordering};
-use std::path::Path;
 
 /// Variables of a region.
 pub const MAX_VARIABLES: usize = 16;
@@ -202,10 +201,7 @@ impl Slot {
     fn region(&self, variables: &[Variable]) -> Option<(Declared, Region)> {
         let job = Job::of_process()?;
         let module = modules::containing(self.from)?;
-        let build = match module.build_id.as_str() {
-            "" => state::build_identity(Path::new(&module.path)).unwrap_or_default(),
-            id => id.to_owned(),
-        };
+        let build = build_of(&module);
         let declared = Declared {
             name: self.name.clone(),
             module: module.path,

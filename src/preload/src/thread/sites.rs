@@ -121,15 +121,20 @@ impl Callers {
     }
 }
 
+/// What identifies the module's file, as [`state::build_identity`] writes it; a file without a build id is read.
+pub fn build_of(module: &Module) -> String {
+    match module.build_id.as_str() {
+        "" => held_back(|| state::build_identity(Path::new(&module.path))).unwrap_or_default(),
+        id => id.to_owned(),
+    }
+}
+
 impl Caller {
-    /// A file without a build id is read.
     fn new(module: Module) -> Self {
         let is_ignored = modules::is_mpi(&module.path);
-        let build = match module.build_id.as_str() {
-            "" if !is_ignored => {
-                held_back(|| state::build_identity(Path::new(&module.path))).unwrap_or_default()
-            }
-            _ => module.build_id,
+        let build = match is_ignored {
+            true => String::new(),
+            false => build_of(&module),
         };
         Self {
             segment: module.segment,

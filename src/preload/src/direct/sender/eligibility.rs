@@ -184,55 +184,9 @@ fn device_of(status: &libc::statx) -> (u32, u32) {
     (status.stx_dev_major, status.stx_dev_minor)
 }
 
-/// The latest look at the open descriptors.
-#[derive(Debug)]
-pub struct Devices {
-    /// How many there were; 0: that is not known.
-    open: u64,
-    /// Until when the answer holds where there are as many still, in ticks of the clock.
-    until: u64,
-}
-
-impl Devices {
-    /// How long, in seconds: buffers that are promoted together ask once. To open a device and have it register a buffer takes longer.
-    const HOLDS: f64 = 5e-3;
-
-    /// Nobody has looked.
-    pub const fn new() -> Self {
-        Self { open: 0, until: 0 }
-    }
-
-    /// [`no_device_is_open`], asked again when a descriptor was opened or the answer is old.
-    ///
-    /// # Errors
-    /// Why that is not sure.
-    pub fn none_is_open(&mut self) -> Result<(), &'static str> {
-        let (now, open) = (clock::now(), open_descriptors());
-        if open == 0 || open != self.open || now >= self.until {
-            no_device_is_open()?;
-            let lasts = (Self::HOLDS * clock::rate()) as u64;
-            (self.open, self.until) = (open, now.saturating_add(lasts));
-        }
-        Ok(())
-    }
-}
-
-/// How many descriptors this process has open: the size of /proc/self/fd, from Linux 6.2 on (proc_pid_fd(5)); else 0.
-fn open_descriptors() -> u64 {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: stat(2) of a terminated path fills the structure where it succeeds.
-    unsafe {
-        let failed = libc::stat(c"/proc/self/fd".as_ptr(), status.as_mut_ptr()) != 0;
-        match failed {
-            true => 0,
-            false => status.assume_init().st_size as u64,
-        }
-    }
-}
-
 /// Whether this process surely has no device open that may have registered memory with it (network cards, accelerators),
 /// nor an io_uring, whose buffers may be registered too, nor a userfaultfd, which may watch memory; else why not.
-fn no_device_is_open() -> Result<(), &'static str> {
+pub fn no_device_is_open() -> Result<(), &'static str> {
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
         return Err("/proc/self/fd does not tell which devices are open");
     };

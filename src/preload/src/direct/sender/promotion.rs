@@ -1,10 +1,9 @@
 //! The sender: during a send, moves the buffer into the arena if peers ask for it, and gives back what the program no
 //! longer maps.
 
-use crate::direct::sender::eligibility::{Devices, Ordinary};
+use crate::direct::sender::eligibility::Ordinary;
 use crate::direct::sender::moving::move_chunk;
-use crate::direct::sender::progress;
-use crate::direct::shared::headroom::Granted;
+use crate::direct::sender::{eligibility, progress};
 use crate::direct::shared::report::explain;
 use crate::direct::shared::switches::is_on;
 use crate::direct::shared::{attention, headroom, promoted};
@@ -52,8 +51,6 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     space: Space::new(),
     next_check: 0,
     held_by_device: false,
-    devices: Devices::new(),
-    granted: Granted::new(),
     notices: Notices::new(),
     unshown: 0,
     ordinary: Ordinary::new(),
@@ -70,8 +67,6 @@ struct Owner {
     next_check: usize,
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
-    devices: Devices,
-    granted: Granted,
     notices: Notices,
     /// Sends in a row that no notice showed.
     unshown: u32,
@@ -97,7 +92,7 @@ pub fn prepare() {
     };
     let began = clock::now();
     held_back(|| {
-        if let Err(reason) = owner.devices.none_is_open() {
+        if let Err(reason) = eligibility::no_device_is_open() {
             owner.held_by_device = true;
             explain(reason);
         } else {
@@ -294,7 +289,7 @@ impl Owner {
         }
         let began = clock::now();
         // A device may have been opened since; the check costs little beside a promotion.
-        if let Err(reason) = self.devices.none_is_open() {
+        if let Err(reason) = eligibility::no_device_is_open() {
             self.held_by_device = true;
             explain(reason);
             return;
@@ -363,7 +358,7 @@ impl Owner {
         while done < bytes {
             let length = CHUNK_BYTES.min(bytes - done);
             let promoted = before + done as u64;
-            if !headroom::is_still_for(&mut self.granted, length, promoted) {
+            if !headroom::is_for(length, promoted) {
                 break;
             }
             // SAFETY: whole pages inside a buffer that is being sent, private and anonymous (eligibility::areas), and

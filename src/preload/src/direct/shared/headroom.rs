@@ -4,7 +4,6 @@
 //! A forked child asks, too ([`surely_lacks`]), and its parent's other threads may have held any lock: it neither allocates nor
 //! takes a lock.
 
-use crate::sys::clock;
 use crate::sys::small_file::with_text;
 use std::ffi::{CStr, CString};
 use std::path::Path;
@@ -34,49 +33,8 @@ pub fn pretend(free: u64) {
     GIVEN.store(free, Ordering::Relaxed);
 }
 
-/// Up to how much that is promoted there was room for, and until when that holds, in ticks of the clock.
-#[derive(Debug, Clone, Copy)]
-pub struct Granted {
-    promoted: u64,
-    until: u64,
-}
-
-impl Granted {
-    /// Nothing.
-    pub const fn new() -> Self {
-        Self {
-            promoted: 0,
-            until: 0,
-        }
-    }
-}
-
-/// How long such an answer holds, in seconds: buffers that are promoted together ask once. The process may be put into another group
-/// at any moment, and others may take memory.
-const HOLDS: f64 = 5e-3;
-/// So many bytes more than are wanted are asked for.
-const BEYOND: u64 = 1 << 20;
-
-/// [`is_for`], asked not more often than is needed.
-pub fn is_still_for(granted: &mut Granted, bytes: usize, promoted: u64) -> bool {
-    let now = clock::now();
-    let all = promoted + bytes as u64;
-    if all <= granted.promoted && now < granted.until {
-        return true;
-    }
-    let most = bytes.saturating_add(BEYOND as usize);
-    if is_for(most, promoted) {
-        *granted = Granted {
-            promoted: all + BEYOND,
-            until: now + (HOLDS * clock::rate()) as u64,
-        };
-        return true;
-    }
-    is_for(bytes, promoted)
-}
-
 /// Whether `bytes` bytes more may surely be taken and promoted, of a process that has promoted as many as that already: a forked
-/// child needs a copy of them all at once.
+/// child needs a copy of them all at once. Nothing is remembered, as the process may be put into another group at any moment.
 pub fn is_for(bytes: usize, promoted: u64) -> bool {
     let bytes = bytes as u64;
     let wanted = (bytes + RESERVED_BYTES).max((promoted + bytes) * FORKED_COPIES);
