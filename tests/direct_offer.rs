@@ -1,12 +1,12 @@
 //! The words by which two processes share a copy, with threads in the place of the processes: every chunk is copied once,
 //! by one side, and who comes late changes nothing.
 
-use copytune_protocol::offer::{CHUNK_BYTES, Offer, Terms};
+use copytune_protocol::PAGE;
+use copytune_protocol::offer::{Cut, Offer, Terms};
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
 
-/// That of long messages.
-const CHUNK: usize = CHUNK_BYTES[1];
+const CHUNK: usize = 64 << 10;
 
 fn terms(bytes: usize) -> Terms {
     Terms {
@@ -16,10 +16,21 @@ fn terms(bytes: usize) -> Terms {
         source: 4 << 20,
         target: 5 << 20,
         bytes,
+        chunk: CHUNK.max(Cut::BY_ROUTINE.of(bytes)),
     }
 }
 
 proptest! {
+    /// Whoever copies, chunks are whole pages, and not more than the words can count.
+    #[test]
+    fn a_cut_can_be_counted(bytes in prop_oneof![0usize..(4 * CHUNK), 0usize..(1 << 40)]) {
+        for cut in [Cut::BY_ROUTINE, Cut::BY_KERNEL] {
+            let terms = Terms { chunk: cut.of(bytes), ..terms(bytes) };
+            prop_assert!(terms.chunk.is_multiple_of(PAGE) && terms.chunk > 0);
+            prop_assert!(terms.chunks() < 1 << 12);
+        }
+    }
+
     #[test]
     fn chunks_cover_a_message_once(bytes in prop_oneof![0usize..(4 * CHUNK), 0usize..(1 << 40)]) {
         let terms = terms(bytes);

@@ -4,9 +4,10 @@
 mod common;
 
 use common::direct::{
-    KERNELS, Variables, assert_caught, forced, helped, job, killed, read_directly, same, ways,
+    KERNELS, Variables, assert_caught, forced, helped, helped_the_kernel, job, killed,
+    read_directly, same, ways,
 };
-use common::job::Job;
+use common::job::{Job, Outcome};
 use common::{BOTH, Library, compile};
 use std::time::Duration;
 
@@ -18,6 +19,13 @@ const LATE: Variables = &[("COPYTUNE_TEST_LATE", "300")];
 /// Offers are tried out.
 const TRIED: Variables = &[("COPYTUNE_DIRECT", "auto"), ("COPYTUNE_ROUTINE", "sse2")];
 
+/// So late that whatever happens to a side comes while it has a chunk.
+const VERY_LATE: (&str, &str) = ("COPYTUNE_TEST_LATE", "3000");
+
+/// Nothing is promoted, so that the kernel copies the receiver's part, too.
+const PRIVATE: (&str, &str) = ("COPYTUNE_TEST_PRIVATE", "1");
+const BY_KERNEL: Variables = &[LATE[0], PRIVATE];
+
 /// The program receives what it receives without the shim. Where the senders can help, they do.
 fn exact(way: &[&str], ranks: usize, helps: bool) {
     for &library in BOTH {
@@ -25,13 +33,18 @@ fn exact(way: &[&str], ranks: usize, helps: bool) {
             .args(way)
             .limit(Duration::from_secs(240));
         let what = format!("{way:?} under {library:?}");
-        let all = [KERNELS[0], KERNELS[1], LATE, TRIED];
+        let all = [KERNELS[0], KERNELS[1], LATE, BY_KERNEL, TRIED];
         same(&job, &what, &all, |name, variables, outcome| {
             if variables.is_empty() {
                 assert!(read_directly(outcome) > 0, "{name}");
             }
             if variables == LATE {
                 let helped = helped(outcome);
+                assert_eq!(helped > 0, helps, "{name}: {helped}\n{}", outcome.stderr);
+            }
+            if variables == BY_KERNEL {
+                let helped = helped_the_kernel(outcome);
+                assert_eq!(read_directly(outcome), 0, "{name}");
                 assert_eq!(helped > 0, helps, "{name}: {helped}\n{}", outcome.stderr);
             }
         });
@@ -55,28 +68,27 @@ ways! {
 #[test]
 fn a_late_chunk_is_caught() {
     for &library in BOTH {
-        let variables = [("COPYTUNE_TEST_LATE", "300"), ("COPYTUNE_TEST_STALE", "1")];
-        let outcome = forced(&job(library, PROGRAM, &["kinds"]), &variables);
-        assert_caught(&outcome, &format!("{library:?}"));
+        for variables in [LATE, BY_KERNEL] {
+            let variables = [variables, &[("COPYTUNE_TEST_STALE", "1")]].concat();
+            let outcome = forced(&job(library, PROGRAM, &["kinds"]), &variables);
+            assert_caught(&outcome, &format!("{library:?} with {variables:?}"));
+        }
     }
 }
 
 /// A sender that is killed with a chunk in its hands does not keep the receiver for ever.
 #[test]
 fn a_killed_sender() {
-    let late: Variables = &[("COPYTUNE_TEST_LATE", "3000")];
-    killed(
-        PROGRAM,
-        &["1000", "20300", "43000"],
-        late,
-        |name, library, outcome| {
-            // Hydra asks nobody.
-            if library == Library::OpenMpi {
-                let stderr = &outcome.stderr;
-                assert!(stderr.contains("asked to end"), "{name}:\n{stderr}");
-            }
-        },
-    );
+    const MOMENTS: &[&str] = &["1000", "20300", "43000"];
+    let check = |name: &str, library, outcome: &Outcome| {
+        // Hydra asks nobody.
+        if library == Library::OpenMpi {
+            let stderr = &outcome.stderr;
+            assert!(stderr.contains("asked to end"), "{name}:\n{stderr}");
+        }
+    };
+    killed(PROGRAM, MOMENTS, &[VERY_LATE], check);
+    killed(PROGRAM, MOMENTS, &[VERY_LATE, PRIVATE], check);
 }
 
 /// A handler that leaves a send by longjmp, while a chunk is in its hands: the receiver gets its message.
@@ -84,12 +96,14 @@ fn a_killed_sender() {
 fn a_sender_that_leaves() {
     for &library in BOTH {
         let job = job(library, PROGRAM, &["jumped", "20000"]).violent();
-        let outcome = forced(&job, &[("COPYTUNE_TEST_LATE", "3000")]);
-        assert!(
-            outcome.stderr.contains("arrived"),
-            "{library:?}: {}\n{}",
-            outcome.status,
-            outcome.stderr
-        );
+        for variables in [&[VERY_LATE][..], &[VERY_LATE, PRIVATE]] {
+            let outcome = forced(&job, variables);
+            assert!(
+                outcome.stderr.contains("arrived"),
+                "{library:?} with {variables:?}: {}\n{}",
+                outcome.status,
+                outcome.stderr
+            );
+        }
     }
 }

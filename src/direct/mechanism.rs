@@ -39,6 +39,10 @@ const SETTLING: u32 = 2;
 const PERIODS: [u32; 2] = [2048, 65_536];
 /// Copies until a class is looked at for the first time that an earlier run has settled.
 const UNTIL_FIRST_CHECK: u32 = 256;
+/// What part of the kernel's time a direct copy is expected to save while none was timed (docs/results.md, direct copies).
+const EXPECTED_PART: f32 = 0.5;
+/// The same where the sender helps with the kernel's copies, which takes a good third of their time already.
+const EXPECTED_PART_OF_SHARED: f32 = 0.25;
 /// One copy out of so many is timed while a class is settled.
 const SPARSE: u32 = 16;
 
@@ -111,8 +115,10 @@ struct Class {
     best: u8,
     uses_kernel: bool,
     period: u32,
-    /// What one byte of a direct copy saves, in ticks; below 0 where it loses. Half of the kernel's time until one was timed.
+    /// What one byte of a direct copy saves, in ticks; below 0 where it loses. A part of the kernel's time until one was timed.
     gain: f32,
+    /// That part.
+    expected: f32,
     has_measured_gain: bool,
 }
 
@@ -127,6 +133,7 @@ impl Default for Class {
             uses_kernel: false,
             period: PERIODS[0],
             gain: 0.0,
+            expected: EXPECTED_PART,
             has_measured_gain: false,
         }
     }
@@ -158,9 +165,14 @@ impl Mechanism {
         }
     }
 
-    /// The kernel has copied a message of so many bytes in so many ticks, by no plan: it cannot be read directly yet.
-    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64) {
+    /// The kernel has copied a message of so many bytes in so many ticks, by no plan: it cannot be read directly yet. `helped`: the
+    /// sender has taken part.
+    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool) {
         let class = &mut self.classes[class_of(bytes)];
+        class.expected = match helped {
+            true => EXPECTED_PART_OF_SHARED,
+            false => EXPECTED_PART,
+        };
         class.kernel.add(cost(bytes, ticks));
         if class.kernel.count <= SAMPLES as u32 || class.kernel.count.is_multiple_of(SPARSE) {
             class.learn_gain();
@@ -173,7 +185,7 @@ impl Mechanism {
         !self.classes[class_of(bytes)].uses_kernel
     }
 
-    /// What direct copies of such a message save, in ticks, as far as known; half of the kernel's time where only that is.
+    /// What direct copies of such a message save, in ticks, as far as known; a part of the kernel's time where only that is.
     pub fn expected_gain(&self, bytes: usize) -> u64 {
         let per_byte = self.classes[class_of(bytes)].gain.max(0.0);
         (per_byte * bytes as f32) as u64
@@ -403,7 +415,7 @@ impl Class {
                 self.has_measured_gain = true;
             }
             // A check that has just begun has no direct sample: what was measured before it stays.
-            None if !self.has_measured_gain => self.gain = kernel / 2.0,
+            None if !self.has_measured_gain => self.gain = kernel * self.expected,
             None => {}
         }
     }

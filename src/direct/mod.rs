@@ -3,6 +3,7 @@
 //!
 //! Knows no clock, no memory and no processes.
 
+pub mod extents;
 pub mod mechanism;
 pub mod offer_trial;
 pub mod promotion_budget;

@@ -14,6 +14,10 @@ const SETTLING: u8 = 2;
 /// Copies from a trial to the next, which are doubled each time that nothing new comes out, up to the second number. Half of
 /// a trial's copies are of the slower kind.
 const COPIES_BETWEEN_TRIALS: [u32; 2] = [96, 8192];
+/// The first offers, which show whether the sender is there at all: it is where it copies a quarter of what is offered. One that
+/// receives itself meanwhile comes late or not at all.
+const PROBES: u8 = 4;
+const MIN_PART: u64 = 4;
 /// Copies by other routines that may come between the two of a pair: a loop may have several call sites, each with a
 /// routine of its own.
 const MAX_OTHERS: u8 = 16;
@@ -36,6 +40,10 @@ pub struct Trial {
     settled: u8,
     /// Copies since then, all by other routines than the pair's first.
     others: u8,
+    /// Offers left to probe; bytes offered so far, and what the sender copied of them.
+    probes: u8,
+    offered: u64,
+    helped: u64,
 }
 
 /// How a copy is to be made.
@@ -50,7 +58,7 @@ pub struct Plan {
 impl Default for Trial {
     fn default() -> Self {
         Self {
-            pays: false,
+            pays: true,
             wait: COLD_COPIES,
             rest: 0,
             pairs: 0,
@@ -59,11 +67,19 @@ impl Default for Trial {
             first: None,
             settled: 0,
             others: 0,
+            probes: PROBES,
+            offered: 0,
+            helped: 0,
         }
     }
 }
 
 impl Trial {
+    /// Whether copies are offered between trials.
+    pub fn pays(&self) -> bool {
+        self.pays
+    }
+
     /// How the next copy, by `routine`, is to be made. `toss` decides which copy of a pair comes first; that must not go with
     /// anything that the program does by turns.
     pub fn next(&mut self, routine: usize, toss: impl FnOnce() -> bool) -> Plan {
@@ -91,6 +107,19 @@ impl Trial {
         Plan {
             offers: self.offered_first == self.first.is_none(),
             timed: !(settles || is_other),
+        }
+    }
+
+    /// Of an offer of so many bytes, the sender has copied so many.
+    pub fn helped(&mut self, bytes: usize, helped: usize) {
+        if self.probes == 0 {
+            return;
+        }
+        self.probes -= 1;
+        self.offered += bytes as u64;
+        self.helped += helped as u64;
+        if self.probes == 0 {
+            self.pays = self.helped * MIN_PART >= self.offered;
         }
     }
 
@@ -228,5 +257,29 @@ mod tests {
         }
         assert!(timed < 10_000 / 50, "{timed}");
         assert!(trial.rest >= 2048);
+    }
+
+    /// The first offers show whether the sender is there: those of one that does not take part end soon, and are tried again.
+    #[test]
+    fn a_sender_that_does_not_come_is_not_waited_for() {
+        for (helped, pays) in [(0, false), (20, false), (25, true), (50, true)] {
+            let mut trial = Trial::default();
+            for _ in 0..PROBES {
+                assert!(trial.next(1, || true).offers);
+                trial.helped(100, helped);
+            }
+            assert_eq!(trial.pays(), pays, "{helped} of 100 bytes");
+            trial.helped(100, 100 - helped);
+            assert_eq!(trial.pays(), pays, "later offers are for the trial");
+            let mut timed = 0;
+            for _ in 0..COLD_COPIES + 60 {
+                let plan = trial.next(1, || true);
+                if plan.timed {
+                    timed += 1;
+                    trial.took(if plan.offers { 10 } else { 20 }, 1);
+                }
+            }
+            assert!(timed > 0 && trial.pays());
+        }
     }
 }

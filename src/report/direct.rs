@@ -37,15 +37,24 @@ impl Direct {
             false => "an unknown part".to_owned(),
         };
         let cost = self.copies.promotions + self.copies.learning;
-        if !self.is_used() {
-            let is_noticeable = cost > 0.0005 * self.seconds;
-            return is_noticeable.then(|| format!("learning took {} of the time", part(cost)));
-        }
         let long = self.copies.bytes.saturating_add(self.copies.kernel_bytes);
+        // Of what the kernel copied: where nothing is shared, that need not be said.
+        let helped = match self.copies.kernel_shared {
+            0 => String::new(),
+            written => format!(
+                "; the senders wrote {} of what the kernel copied",
+                share(written, self.copies.kernel_bytes)
+            ),
+        };
+        if !self.is_used() {
+            let is_noticeable = cost > 0.0005 * self.seconds || !helped.is_empty();
+            let line = || format!("learning took {} of the time{helped}", part(cost));
+            return is_noticeable.then(line);
+        }
         // Against the time that the run would have taken.
         let saved = self.copies.saved / (self.seconds + self.copies.saved);
         Some(format!(
-            "{} of {} read directly, which saved an estimated {} of the time; promotions and learning took {}",
+            "{} of {} read directly, which saved an estimated {} of the time{helped}; promotions and learning took {}",
             share(self.copies.bytes, long),
             bytes(long),
             percent(saved),
@@ -89,6 +98,21 @@ mod tests {
         assert_eq!(
             Direct::of(&ranks).line().unwrap(),
             "75 % of 8 MiB read directly, which saved an estimated 11 % of the time; promotions and learning took 0.3 %"
+        );
+    }
+
+    #[test]
+    fn what_the_senders_wrote() {
+        let mut helped = rank(3 << 20, 1 << 20, 0.25);
+        helped.direct.kernel_shared = 1 << 18;
+        assert_eq!(
+            Direct::of([&helped]).line().unwrap(),
+            "75 % of 4 MiB read directly, which saved an estimated 20 % of the time; the senders wrote 25 % of what the kernel copied; promotions and learning took 0.3 %"
+        );
+        helped.direct.bytes = 0;
+        assert_eq!(
+            Direct::of([&helped]).line().unwrap(),
+            "learning took 0.3 % of the time; the senders wrote 25 % of what the kernel copied"
         );
     }
 

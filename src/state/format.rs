@@ -104,6 +104,8 @@ pub struct DirectCopies {
     pub bytes: u64,
     /// Bytes that the kernel copied of messages that are long enough.
     pub kernel_bytes: u64,
+    /// The part of them that the senders had the kernel write, while they waited.
+    pub kernel_shared: u64,
     /// Time from MPI_Init to MPI_Finalize, in seconds.
     #[serde(with = "nan_as_null")]
     pub seconds: f64,
@@ -149,6 +151,7 @@ impl DirectCopies {
         self.messages = self.messages.saturating_add(other.messages);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.kernel_bytes = self.kernel_bytes.saturating_add(other.kernel_bytes);
+        self.kernel_shared = self.kernel_shared.saturating_add(other.kernel_shared);
         self.saved += other.saved;
         self.promotions += other.promotions;
         self.learning += other.learning;

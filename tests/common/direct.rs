@@ -58,6 +58,11 @@ pub fn helped(outcome: &Outcome) -> u64 {
     number_before(outcome, " of them copied by the senders")
 }
 
+/// Bytes of the kernel's copies that senders had it write.
+pub fn helped_the_kernel(outcome: &Outcome) -> u64 {
+    number_before(outcome, " bytes of the kernel's copies")
+}
+
 /// The checksums that the ranks have printed. (UCX says what it has to say on stdout, too.)
 pub fn checksums(outcome: &Outcome) -> Vec<&str> {
     let mut lines = outcome.sorted();

@@ -54,7 +54,7 @@ const BYTES: usize = 64 << 10;
 fn the_fastest_candidate_is_found_soon() {
     let (mut machine, mut mechanism) = machine(10_000, &[5000, 4800, 3200, 9000, 5100]);
     for _ in 0..4 {
-        mechanism.copied_by_kernel(BYTES, machine.takes(Way::Kernel));
+        mechanism.copied_by_kernel(BYTES, machine.takes(Way::Kernel), false);
     }
     let (took, last) = machine.run(&mut mechanism, BYTES, 100);
     assert_eq!(last, Way::Direct(2));
@@ -67,7 +67,7 @@ fn what_direct_copies_gain_is_half_of_the_kernels_time_until_one_was_timed_and_s
  {
     let (mut machine, mut mechanism) = machine(10_000, &[8000]);
     assert_eq!(mechanism.expected_gain(BYTES), 0);
-    mechanism.copied_by_kernel(BYTES, 10_000);
+    mechanism.copied_by_kernel(BYTES, 10_000, false);
     let supposed = mechanism.expected_gain(BYTES);
     assert!((4990..=5010).contains(&supposed), "{supposed}");
 
@@ -132,7 +132,7 @@ fn what_changes_is_noticed() {
 fn no_difference_no_change() {
     let (mut machine, mut mechanism) = machine(10_000, &[5000, 4950, 5020]);
     for _ in 0..MIN_SAMPLES {
-        mechanism.copied_by_kernel(BYTES, 10_000);
+        mechanism.copied_by_kernel(BYTES, 10_000, false);
     }
     let (_, last) = machine.run(&mut mechanism, BYTES, 500);
     assert_eq!(last, Way::Direct(0));
@@ -173,4 +173,16 @@ fn exploring_is_bounded() {
         }
     }
     assert!(others < COPIES / 200, "{others}");
+}
+
+/// What a direct copy saves is less where sender and receiver copy together by the kernel already.
+#[test]
+fn less_is_expected_where_the_sender_helps() {
+    let mut mechanism = Mechanism::new(1);
+    mechanism.copied_by_kernel(BYTES, 10_000, false);
+    let alone = mechanism.expected_gain(BYTES);
+    assert!((4990..=5010).contains(&alone), "{alone}");
+    mechanism.copied_by_kernel(BYTES, 10_000, true);
+    let helped = mechanism.expected_gain(BYTES);
+    assert!((2490..=2510).contains(&helped), "{helped}");
 }

@@ -9,13 +9,35 @@ use crate::PAGE;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// Bytes that one side takes at a time, and thus what the receiver may have to wait for: an eighth of the message within
-/// these bounds. For each chunk the sender makes two system calls: messages of 256 KiB took 13.7 µs in chunks of 16 KiB, 10.9 of
-/// 32 and 10.7 of 64 (`bandwidth --pattern pingping --pairs 4`, Open MPI, direct copies forced). From 512 KiB on 64 and 128 KiB
-/// both serve.
-pub const CHUNK_BYTES: [usize; 2] = [32 << 10, 64 << 10];
-/// Parts of a message.
-const CHUNKS_PER_MESSAGE: usize = 8;
+/// How a message is cut into chunks, which one side takes at a time: so many of them, within these bounds.
+#[derive(Debug, Clone, Copy)]
+pub struct Cut {
+    chunks: usize,
+    bytes: [usize; 2],
+}
+
+impl Cut {
+    /// Where a routine copies the receiver's part. A chunk is what the receiver may have to wait for; for each the sender
+    /// makes two system calls. Messages of 256 KiB took 13.7 µs in chunks of 16 KiB, 10.9 of 32 and 10.7 of 64 (`bandwidth
+    /// --pattern pingping --pairs 4`, Open MPI, direct copies forced). From 512 KiB on 64 and 128 KiB both serve.
+    pub const BY_ROUTINE: Self = Self {
+        chunks: 8,
+        bytes: [32 << 10, 64 << 10],
+    };
+    /// Where the kernel copies the receiver's part, too: it pins the pages of each chunk anew (docs/results.md, offers).
+    pub const BY_KERNEL: Self = Self {
+        chunks: 4,
+        bytes: [32 << 10, 256 << 10],
+    };
+
+    /// Bytes of a chunk of such a message, whole pages.
+    pub fn of(self, bytes: usize) -> usize {
+        let wanted = (bytes / self.chunks).clamp(self.bytes[0], self.bytes[1]);
+        wanted
+            .max(bytes.div_ceil(MAX_CHUNKS))
+            .next_multiple_of(PAGE)
+    }
+}
 /// Bits of a number of chunks; longer messages have longer chunks.
 const COUNT_BITS: u32 = 12;
 const MAX_CHUNKS: usize = (1 << COUNT_BITS) - 1;
@@ -31,7 +53,7 @@ pub struct Offer {
     taken: AtomicU64,
     /// Of the last offer.
     number: AtomicU64,
-    terms: [AtomicU64; 6],
+    terms: [AtomicU64; 7],
     /// Chunks of the sender's that are dealt with, in this offer.
     done: Line<AtomicU64>,
     /// The last offer in which the sender could not write.
@@ -58,27 +80,23 @@ pub struct Terms {
     pub target: usize,
     /// How many bytes.
     pub bytes: usize,
+    /// Bytes of each chunk but the last, by [`Cut::of`].
+    pub chunk: usize,
 }
 
 impl Terms {
-    fn chunk(&self) -> usize {
-        let wanted = (self.bytes / CHUNKS_PER_MESSAGE).clamp(CHUNK_BYTES[0], CHUNK_BYTES[1]);
-        let least = self.bytes.div_ceil(MAX_CHUNKS);
-        wanted.max(least).next_multiple_of(PAGE)
-    }
-
     /// In how many chunks they are copied.
     pub fn chunks(&self) -> usize {
-        self.bytes.div_ceil(self.chunk())
+        self.bytes.div_ceil(self.chunk)
     }
 
     /// Where chunk `index` begins, and its bytes.
     pub fn range(&self, index: usize) -> (usize, usize) {
-        let start = self.bytes.min(index * self.chunk());
-        (start, self.chunk().min(self.bytes - start))
+        let start = self.bytes.min(index * self.chunk);
+        (start, self.chunk.min(self.bytes - start))
     }
 
-    fn words(&self) -> [u64; 6] {
+    fn words(&self) -> [u64; 7] {
         [
             self.process,
             self.cookie,
@@ -86,6 +104,7 @@ impl Terms {
             self.source as u64,
             self.target as u64,
             self.bytes as u64,
+            self.chunk as u64,
         ]
     }
 }
@@ -139,8 +158,15 @@ impl Offer {
             return None;
         }
         // They hold if a claim succeeds: until then the offer was the same.
-        let [process, cookie, cookie_address, source, target, bytes] =
-            [0, 1, 2, 3, 4, 5].map(|index: usize| self.terms[index].load(Relaxed));
+        let [
+            process,
+            cookie,
+            cookie_address,
+            source,
+            target,
+            bytes,
+            chunk,
+        ] = [0, 1, 2, 3, 4, 5, 6].map(|index: usize| self.terms[index].load(Relaxed));
         let terms = Terms {
             process,
             cookie,
@@ -148,6 +174,7 @@ impl Offer {
             source: source as usize,
             target: target as usize,
             bytes: bytes as usize,
+            chunk: (chunk as usize).max(PAGE),
         };
         (claims.front + claims.back < terms.chunks()).then_some(Help {
             offer: self,

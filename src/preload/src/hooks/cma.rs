@@ -138,18 +138,9 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
         });
         return Some(read.bytes as ssize_t);
     }
-    let (local, remote) = (
-        iovec {
-            iov_base: read.target.cast(),
-            iov_len: read.bytes,
-        },
-        iovec {
-            iov_base: read.source as *mut _,
-            iov_len: read.bytes,
-        },
-    );
+    let offered = outcome != Outcome::Impossible;
     // SAFETY: as the caller promises.
-    let done = unsafe { next(read.process, &raw const local, 1, &raw const remote, 1, 0) };
+    let done = unsafe { session.reader.copy_by_kernel(read, next, offered) };
     let ticks = clock::now().wrapping_sub(before);
     // SAFETY: errno is the calling thread's own; what follows must not change what the call has left there.
     let errno = unsafe { *libc::__errno_location() };
@@ -157,7 +148,6 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
         if bytes == read.bytes {
             session.reader.count_kernel(read);
         }
-        let offered = outcome != Outcome::Impossible;
         note(session, owner, |node| {
             node.copied_by_kernel(bytes, if node.timed { ticks } else { 0 }, offered)
         });

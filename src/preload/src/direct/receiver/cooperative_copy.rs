@@ -1,24 +1,30 @@
-//! The receiver's part of a shared copy: it offers the sender chunks of a long message, copies others itself, and
-//! waits for those that the sender has claimed. Whether an offer pays is tried out (see `copytune_core::direct::offer_trial`).
+//! The receiver's part of a shared copy: it offers the sender chunks of a long message, copies others itself, by a routine
+//! or by the kernel, and waits for those that the sender has claimed. Whether an offer pays is tried out (see
+//! `copytune_core::direct::offer_trial`).
 
+use crate::direct::receiver::direct_read::Read;
 use crate::direct::shared::switches::{be_late, is_forced};
 use crate::sys::clock;
 use copytune_core::direct::offer_trial::{Plan, Trial};
 use copytune_core::routines::CopyFn;
-use copytune_protocol::CREDULOUS;
 use copytune_protocol::handover;
 use copytune_protocol::mappings::Mappings;
-use copytune_protocol::offer::{CHUNK_BYTES, Claimed, Terms};
+use copytune_protocol::offer::{Claimed, Cut, Terms};
 use copytune_protocol::peer::Peer;
+use copytune_protocol::{CREDULOUS, Kernel};
+use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
+use libc::iovec;
 
-/// Shorter messages gain nothing: 128 KiB took 6.8 µs in chunks of 32 KiB, and 6.3 to 6.6 without the sender (as measured
-/// for [`CHUNK_BYTES`]).
+/// Shorter messages gain nothing where a routine copies them: 128 KiB took 6.8 µs in chunks of 32 KiB, and 6.3 to 6.6 without the
+/// sender (as measured for [`Cut::BY_ROUTINE`]). Where the kernel does, they gain less than a promotion that comes sooner.
 pub const MIN_COOPERATIVE_BYTES: usize = 256 << 10;
 /// Pieces of such messages that lie apart are shared from here on.
-const MIN_COOPERATIVE_PIECE: usize = 4 * CHUNK_BYTES[0];
-/// Lengths are told apart by their powers of two, from `MIN_COOPERATIVE_BYTES` on.
+const MIN_COOPERATIVE_PIECE: usize = 128 << 10;
+/// Lengths are told apart by their powers of two, from [`MIN_COOPERATIVE_BYTES`] on.
 const SIZE_CLASSES: usize = 8;
+/// Stands for the kernel in trials, beside the addresses of routines.
+const KERNEL: usize = 0;
 /// Looks at the sender's count before yielding the processor (some 0.1 ms), and yields between two checks whether the
 /// sender lives.
 const SPINS_BEFORE_YIELD: u64 = 2000;
@@ -51,21 +57,37 @@ fn class_of(bytes: usize) -> usize {
 }
 
 impl Cooperation {
-    /// How a message of so many bytes, at least [`MIN_COOPERATIVE_BYTES`], is to be copied by `routine`.
-    pub fn plan(&mut self, peer: &Peer, bytes: usize, routine: CopyFn) -> Plan {
-        if self.is_refused || peer.words().helps.load(Relaxed) == 0 {
-            return Plan {
-                offers: false,
-                timed: false,
-            };
+    /// How a message of so many bytes, at least [`MIN_COOPERATIVE_BYTES`], is to be copied by `routine`. `may_try`: no other
+    /// comparison is going on that a trial would disturb.
+    pub fn plan(&mut self, peer: &Peer, bytes: usize, routine: CopyFn, may_try: bool) -> Plan {
+        self.plan_by(peer, bytes, routine as usize, may_try)
+    }
+
+    fn can_help(&self, peer: &Peer) -> bool {
+        !self.is_refused && peer.words().helps.load(Relaxed) != 0
+    }
+
+    /// Whether kernel copies of so many bytes are offered, as far as was found.
+    pub fn is_shared(&self, peer: &Peer, bytes: usize) -> bool {
+        bytes >= MIN_COOPERATIVE_BYTES
+            && self.can_help(peer)
+            && self.classes[class_of(bytes)].pays()
+    }
+
+    fn plan_by(&mut self, peer: &Peer, bytes: usize, by: usize, may_try: bool) -> Plan {
+        let untimed = |offers| Plan {
+            offers,
+            timed: false,
+        };
+        if !self.can_help(peer) {
+            return untimed(false);
         }
-        if is_forced() {
-            return Plan {
-                offers: true,
-                timed: false,
-            };
+        let trial = &mut self.classes[class_of(bytes)];
+        match () {
+            () if is_forced() => untimed(true),
+            () if !may_try => untimed(trial.pays()),
+            () => trial.next(by, || clock::now() >> 3 & 1 == 0),
         }
-        self.classes[class_of(bytes)].next(routine as usize, || clock::now() >> 3 & 1 == 0)
     }
 
     /// A copy that was to be timed took so long.
@@ -80,24 +102,102 @@ impl Cooperation {
     /// `from` and `target` are valid for `bytes` bytes and apart, and the routine runs on this CPU; `peer` has the
     /// same bytes at `source`, and leaves them alone until this function has returned.
     pub unsafe fn copy(&mut self, peer: &Peer, part: Part, routine: CopyFn) -> usize {
+        let copy = |(start, bytes): (usize, usize)| {
+            // SAFETY: inside the part, for which the caller answers.
+            unsafe { routine(part.target.add(start), part.from.add(start), bytes) };
+            true
+        };
         let shared = match part.bytes < MIN_COOPERATIVE_PIECE {
             true => Shared::Not,
-            // SAFETY: as the caller promises.
-            false => unsafe { share(peer, part, routine) },
+            false => share(
+                peer,
+                terms(part.source, part.target, part.bytes, Cut::BY_ROUTINE),
+                copy,
+            ),
         };
         match shared {
-            Shared::Not => {
-                // SAFETY: as above.
-                unsafe { routine(part.target, part.from, part.bytes) };
+            Shared::Not | Shared::Failed => {
+                copy((0, part.bytes));
                 0
             }
-            Shared::Done { helped } => helped,
+            Shared::Done { helped } => {
+                self.classes[class_of(part.bytes)].helped(part.bytes, helped);
+                helped
+            }
             Shared::Refused => {
                 self.is_refused = true;
                 0
             }
         }
     }
+
+    /// Has the kernel make the read together with the sender, if it is long enough and that pays. `may_try` as in
+    /// [`Cooperation::plan`]. Returns how many bytes the sender has copied; `None`: the kernel is to copy everything.
+    ///
+    /// # Safety
+    /// The target is valid for that many bytes; `kernel` is process_vm_readv(2). The read is of a message, which its sender
+    /// leaves alone until this function has returned.
+    #[inline]
+    pub unsafe fn copy_by_kernel(
+        &mut self,
+        peer: &Peer,
+        read: &Read,
+        kernel: Kernel,
+        may_try: bool,
+    ) -> Option<usize> {
+        if read.bytes < MIN_COOPERATIVE_BYTES {
+            return None;
+        }
+        let plan = self.plan_by(peer, read.bytes, KERNEL, may_try);
+        if !plan.offers && !plan.timed {
+            return None;
+        }
+        let before = clock::now();
+        let copy = |(start, bytes)| {
+            // SAFETY: inside the read, for which the caller answers.
+            unsafe { copy_chunk(read, kernel, start, bytes) }
+        };
+        let shared = match plan.offers {
+            true => share(
+                peer,
+                terms(read.source, read.target, read.bytes, Cut::BY_KERNEL),
+                copy,
+            ),
+            false if copy((0, read.bytes)) => Shared::Done { helped: 0 },
+            false => Shared::Failed,
+        };
+        let helped = match shared {
+            Shared::Done { helped } => helped,
+            Shared::Refused => {
+                self.is_refused = true;
+                return Some(0);
+            }
+            Shared::Not | Shared::Failed => return None,
+        };
+        let trial = &mut self.classes[class_of(read.bytes)];
+        if plan.offers {
+            trial.helped(read.bytes, helped);
+        }
+        if plan.timed {
+            trial.took(clock::now().wrapping_sub(before), KERNEL);
+        }
+        Some(helped)
+    }
+}
+
+/// Has the kernel copy a part of the read. False: not all of it could be copied.
+///
+/// # Safety
+/// The part lies in the read, whose target is valid; `kernel` is process_vm_readv(2).
+unsafe fn copy_chunk(read: &Read, kernel: Kernel, start: usize, bytes: usize) -> bool {
+    let piece = |address: usize| iovec {
+        iov_base: address.wrapping_add(start) as *mut c_void,
+        iov_len: bytes,
+    };
+    let (local, remote) = (piece(read.target as usize), piece(read.source));
+    // SAFETY: as the caller promises.
+    let done = unsafe { kernel(read.process, &raw const local, 1, &raw const remote, 1, 0) };
+    done == bytes as isize
 }
 
 /// What became of an offer.
@@ -109,43 +209,45 @@ enum Shared {
     Done { helped: usize },
     /// All is copied, by the receiver, since the sender could not write.
     Refused,
+    /// The receiver could not copy all of its own part.
+    Failed,
 }
 
-/// Copies the part together with the sender, if it is not busy with another receiver's offer.
-///
-/// # Safety
-/// As [`Cooperation::copy`].
-unsafe fn share(peer: &Peer, part: Part, routine: CopyFn) -> Shared {
+fn terms(source: usize, target: *mut u8, bytes: usize, cut: Cut) -> Terms {
     let (cookie, cookie_address) = handover::cookie();
-    let terms = Terms {
+    Terms {
         process: u64::from(std::process::id()),
         cookie,
         cookie_address,
-        source: part.source,
-        target: part.target as usize,
-        bytes: part.bytes,
-    };
+        source,
+        target: target as usize,
+        bytes,
+        chunk: cut.of(bytes),
+    }
+}
+
+/// Makes a copy together with the sender, if it is not busy with another receiver's offer. `copy` makes the part that begins
+/// there and has so many bytes; false: it could not.
+fn share(peer: &Peer, terms: Terms, mut copy: impl FnMut((usize, usize)) -> bool) -> Shared {
     let Some(open) = peer.words().offer.open(terms) else {
         return Shared::Not;
     };
-    let copy = |(start, bytes): (usize, usize)| {
-        // SAFETY: inside the part, for which the caller answers.
-        unsafe { routine(part.target.add(start), part.from.add(start), bytes) };
-    };
+    let mut is_copied = true;
     let claimed = open.work(|chunk| {
         be_late();
-        copy(terms.range(chunk));
+        is_copied = is_copied && copy(terms.range(chunk));
     });
     let settled = await_sender(&claimed, &peer.mappings);
     let helped = settled && !claimed.has_failed();
     let (start, bytes) = claimed.part();
     if !helped {
-        copy((start, bytes));
+        is_copied = is_copied && copy((start, bytes));
     }
     claimed.end();
-    match helped {
-        true => Shared::Done { helped: bytes },
-        false => Shared::Refused,
+    match (is_copied, helped) {
+        (false, _) => Shared::Failed,
+        (true, true) => Shared::Done { helped: bytes },
+        (true, false) => Shared::Refused,
     }
 }
 

@@ -88,15 +88,16 @@ impl View {
     }
 }
 
-/// Makes the read directly by `routine`; with `cooperation` the sender may take part in a long one. Returns how many bytes the
-/// sender wrote; `None`: not all of it could be read directly, and the kernel is to copy everything.
+/// Makes the read directly by `routine`; the sender may take part in a long one, where that pays; `may_try`: whether it does may
+/// be tried out. Returns how many bytes the sender wrote; `None`: not all of it could be read directly, and the kernel is to
+/// copy everything.
 ///
 /// # Safety
 /// The target is valid for that many bytes; `kernel` is process_vm_readv(2).
 #[inline]
 pub unsafe fn read(
     peer: &Peer,
-    cooperation: Option<&mut Cooperation>,
+    (cooperation, may_try): (&mut Cooperation, bool),
     view: &mut View,
     read: &Read,
     kernel: Kernel,
@@ -104,11 +105,9 @@ pub unsafe fn read(
 ) -> Option<usize> {
     // SAFETY: as the caller promises.
     unsafe {
-        match cooperation {
-            Some(cooperation) if read.bytes >= MIN_COOPERATIVE_BYTES => {
-                copy_long(peer, cooperation, view, read, kernel, routine)
-            }
-            _ => copy_alone(peer, view, read, kernel, routine),
+        match read.bytes >= MIN_COOPERATIVE_BYTES {
+            true => copy_long(peer, (cooperation, may_try), view, read, kernel, routine),
+            false => copy_alone(peer, view, read, kernel, routine),
         }
     }
 }
@@ -148,13 +147,13 @@ unsafe fn copy_alone(
 #[inline(never)]
 unsafe fn copy_long(
     peer: &Peer,
-    cooperation: &mut Cooperation,
+    (cooperation, may_try): (&mut Cooperation, bool),
     view: &mut View,
     read: &Read,
     kernel: Kernel,
     routine: CopyFn,
 ) -> Option<usize> {
-    let plan = cooperation.plan(peer, read.bytes, routine);
+    let plan = cooperation.plan(peer, read.bytes, routine, may_try);
     let before = if plan.timed { clock::now() } else { 0 };
     // SAFETY: as the caller promises.
     let shared = unsafe {

@@ -3,10 +3,11 @@
 use crate::direct::receiver::cooperative_copy::Cooperation;
 use crate::direct::receiver::direct_read::{self, Read, View};
 use crate::direct::receiver::{candidates, peers};
-use crate::direct::shared::report::explain;
+use crate::direct::shared::report::{self, explain};
 use crate::direct::shared::switches::is_forced;
 use crate::sys::cancellation::held_back;
 use crate::sys::clock;
+use copytune_core::direct::extents::Extents;
 use copytune_core::direct::mechanism::{Mechanism, Plan, Way};
 use copytune_core::direct::promotion_budget::{
     Account, Buffer, CREDIT, KernelCopy, SHARE, Urgency,
@@ -18,7 +19,7 @@ use copytune_protocol::PAGE;
 use copytune_protocol::arena::RequestKind;
 use copytune_protocol::peer::Peer;
 use core::sync::atomic::Ordering::Acquire;
-use libc::pid_t;
+use libc::{iovec, pid_t};
 use std::sync::Arc;
 
 /// Shorter messages are not read directly: they hold hardly a whole page.
@@ -47,6 +48,8 @@ pub struct Reader {
     messages: u64,
     bytes: u64,
     kernel_bytes: u64,
+    /// Of the bytes that the kernel copied, those that the senders had it write.
+    kernel_shared: u64,
 }
 
 impl Default for Reader {
@@ -65,6 +68,7 @@ impl Default for Reader {
             messages: 0,
             bytes: 0,
             kernel_bytes: 0,
+            kernel_shared: 0,
         }
     }
 }
@@ -76,6 +80,7 @@ struct Known {
     peer: Option<Arc<Peer>>,
     cooperation: Cooperation,
     mechanism: Mechanism,
+    extents: Extents,
 }
 
 impl Known {
@@ -92,6 +97,7 @@ impl Known {
             peer: None,
             cooperation: Cooperation::default(),
             mechanism,
+            extents: Extents::default(),
         }
     }
 }
@@ -175,6 +181,7 @@ impl Reader {
             peer: Some(peer),
             cooperation,
             mechanism,
+            extents,
             ..
         } = self.peers.get_mut(index)?
         else {
@@ -196,10 +203,9 @@ impl Reader {
             // The pages may be gone: reading them would make new ones that nobody gives back.
             range.view.forget();
         }
-        let cooperation = plan.is_settled.then_some(cooperation);
+        let help = (cooperation, plan.is_settled);
         // SAFETY: as the caller promises.
-        let done =
-            unsafe { direct_read::read(peer, cooperation, &mut range.view, read, kernel, routine) };
+        let done = unsafe { direct_read::read(peer, help, &mut range.view, read, kernel, routine) };
         if range.generation != generation {
             range.generation = generation;
             range.view.find_notice(peer, read);
@@ -211,6 +217,9 @@ impl Reader {
             return None;
         }
         if done.is_some() {
+            if !range.direct {
+                extents.add(read.source, read.bytes);
+            }
             self.messages += 1;
             self.bytes += read.bytes as u64;
             if plan.timed {
@@ -229,6 +238,38 @@ impl Reader {
         }
         range.direct = done.is_some();
         done.map(|shared| Outcome::Done { shared })
+    }
+
+    /// Has the kernel make a read of a message, together with the sender where that pays. `left`: it could have been made directly.
+    /// Returns what process_vm_readv(2) does.
+    ///
+    /// # Safety
+    /// The target is valid for that many bytes; `kernel` is process_vm_readv(2).
+    pub unsafe fn copy_by_kernel(&mut self, read: &Read, kernel: Kernel, left: bool) -> isize {
+        if let Some(index) = self.find(read.process)
+            && let Some(known) = self.peers.get_mut(index)
+            && let Some(peer) = &known.peer
+        {
+            // SAFETY: as the caller promises; a message is left alone until its receiver has it.
+            let shared = unsafe { known.cooperation.copy_by_kernel(peer, read, kernel, !left) };
+            if let Some(shared) = shared {
+                self.kernel_shared += shared as u64;
+                report::count_kernel_shared(shared);
+                return read.bytes as isize;
+            }
+        }
+        let (local, remote) = (
+            iovec {
+                iov_base: read.target.cast(),
+                iov_len: read.bytes,
+            },
+            iovec {
+                iov_base: read.source as *mut _,
+                iov_len: read.bytes,
+            },
+        );
+        // SAFETY: as the caller promises.
+        unsafe { kernel(read.process, &raw const local, 1, &raw const remote, 1, 0) }
     }
 
     /// The kernel has made a read, completely.
@@ -263,6 +304,7 @@ impl Reader {
             messages: self.messages,
             bytes: self.bytes,
             kernel_bytes: self.kernel_bytes,
+            kernel_shared: self.kernel_shared,
             saved: seconds(saved),
             promotions: seconds(spent),
             classes,
@@ -315,7 +357,8 @@ impl Reader {
         let Some(peer) = &known.peer else {
             return;
         };
-        known.mechanism.copied_by_kernel(read.bytes, ticks);
+        let helped = known.cooperation.is_shared(peer, read.bytes);
+        known.mechanism.copied_by_kernel(read.bytes, ticks, helped);
         let whole = ((read.source + read.bytes) & !(PAGE - 1))
             .saturating_sub(read.source.next_multiple_of(PAGE));
         if whole * 2 < read.bytes
@@ -337,10 +380,11 @@ impl Reader {
         if let Some(range) = place_for(&mut self.ranges, read) {
             let now = clock::now();
             let began = *self.began.get_or_insert(now);
+            let fresh = known.extents.new_bytes(read.source, read.bytes);
             let copy = KernelCopy {
                 bytes: read.bytes,
                 gain: known.mechanism.expected_gain(read.bytes),
-                price: (peer.words().price(read.bytes) * clock::rate()) as u64,
+                price: (peer.words().price(fresh) * clock::rate()) as u64,
                 credit: (CREDIT * clock::rate() + SHARE * now.wrapping_sub(began) as f64) as u64,
             };
             if range

@@ -15,6 +15,9 @@ static SHARED: AtomicU64 = AtomicU64::new(0);
 /// Of the reads, those that their senders located.
 static LOCATED: AtomicU64 = AtomicU64::new(0);
 
+/// Of the bytes that the kernel copied, those that the senders had it write.
+static KERNEL_SHARED: AtomicU64 = AtomicU64::new(0);
+
 /// Notes why there are no direct copies, or no more of them, and says so at level debug.
 pub fn explain(reason: &str) {
     if let Ok(mut known) = REASON.lock() {
@@ -54,6 +57,12 @@ pub fn count(bytes: usize, shared: usize, located: bool) {
     }
 }
 
+/// Counts bytes of a kernel copy that the sender had the kernel write.
+#[inline]
+pub fn count_kernel_shared(bytes: usize) {
+    KERNEL_SHARED.fetch_add(bytes as u64, Ordering::Relaxed);
+}
+
 /// Says at level debug what there was.
 pub fn tell() {
     let reads = READS.load(Ordering::Relaxed);
@@ -66,6 +75,13 @@ pub fn tell() {
                 LOCATED.load(Ordering::Relaxed),
                 SHARED.load(Ordering::Relaxed)
             ),
+        );
+    }
+    let shared = KERNEL_SHARED.load(Ordering::Relaxed);
+    if shared > 0 {
+        log::say(
+            Level::Debug,
+            format_args!("{shared} bytes of the kernel's copies written by the senders"),
         );
     }
 }

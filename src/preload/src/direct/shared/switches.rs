@@ -6,6 +6,8 @@ static ON: AtomicBool = AtomicBool::new(false);
 static FORCED: AtomicBool = AtomicBool::new(false);
 /// Test only: microseconds by which each chunk of a shared copy is late, on both sides.
 static LATE: AtomicU32 = AtomicU32::new(0);
+/// Test only: nothing is promoted, so that the kernel goes on copying.
+static KEEPS_PRIVATE: AtomicBool = AtomicBool::new(false);
 
 /// Whether messages may be read directly, and own buffers promoted.
 #[inline(always)]
@@ -33,6 +35,17 @@ pub fn force(forced: bool) {
 #[cfg(feature = "test-switches")]
 pub fn set_late(microseconds: u32) {
     LATE.store(microseconds, Ordering::Relaxed);
+}
+
+/// Test only: see [`keeps_private`].
+#[cfg(feature = "test-switches")]
+pub fn keep_private(keep: bool) {
+    KEEPS_PRIVATE.store(keep, Ordering::Relaxed);
+}
+
+/// Whether nothing is to be promoted.
+pub fn keeps_private() -> bool {
+    KEEPS_PRIVATE.load(Ordering::Relaxed)
 }
 
 /// Test only: delays a chunk of a shared copy.
