@@ -20,6 +20,12 @@ pub const AT_ONCE: u32 = 1;
 pub const CREDIT: f64 = 5e-3;
 /// See [`CREDIT`].
 pub const SHARE: f64 = 5e-3;
+/// What part of [`CREDIT`] and [`SHARE`] each reading thread has where `ranks` ranks share `cores` cores. More ranks than cores take
+/// turns, so what one of them spends delays the others, too: together they may delay a program as one rank for each core would.
+pub fn part_of_credit(ranks: u32, cores: u32) -> f64 {
+    (f64::from(cores.max(1)) / f64::from(ranks.max(1))).min(1.0)
+}
+
 /// A decision that must wait is looked at again after as many kernel copies as there were, and so many more, at the latest.
 const FEW: u32 = 4;
 /// Promotions have paid where direct copies have saved so many times what they cost.

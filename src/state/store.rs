@@ -31,8 +31,8 @@ pub(super) const SAVE_WAIT: Duration = Duration::from_secs(5);
 /// Longest wait for the lock when a damaged file is to be set aside.
 const LOAD_WAIT: Duration = Duration::from_millis(500);
 
-/// Pause between two tries to get the lock.
-const RETRY: Duration = Duration::from_millis(5);
+/// Pauses between two tries to get the lock: the first, which the others double, and the longest.
+const RETRIES: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(5)];
 
 /// How saving went.
 #[derive(Debug)]
@@ -266,6 +266,7 @@ impl<'a, T: Content> ShardPlace<'a, T> {
             .custom_flags(libc::O_NONBLOCK)
             .open(path)?;
         let end = Instant::now() + wait;
+        let [mut pause, longest] = RETRIES;
         loop {
             if is_done() {
                 return Ok(None);
@@ -273,7 +274,10 @@ impl<'a, T: Content> ShardPlace<'a, T> {
             match file.try_lock() {
                 Ok(()) => return Ok(Some(file)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= end => return Ok(None),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(RETRY),
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::sleep(pause);
+                    pause = (2 * pause).min(longest);
+                }
                 Err(TryLockError::Error(source)) => return Err(source),
             }
         }

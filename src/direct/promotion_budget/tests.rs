@@ -16,6 +16,14 @@ struct World {
     saved: u64,
 }
 
+#[test]
+fn ranks_that_take_turns_share_the_credit() {
+    assert_eq!(part_of_credit(2, 2), 1.0);
+    assert_eq!(part_of_credit(2, 64), 1.0);
+    assert_eq!(part_of_credit(6, 2), 1.0 / 3.0);
+    assert_eq!(part_of_credit(0, 0), 1.0);
+}
+
 #[derive(Default, Clone, Copy, PartialEq)]
 enum State {
     #[default]

@@ -102,13 +102,8 @@ fn start(world: bool, wrapper: Wrapper) -> bool {
     next::set_threshold(threshold);
     if chooses {
         let earlier = job.memory.direct_classes();
-        let has_others = job.place.1 > 1;
-        direct::start(
-            job.options.direct,
-            direct_candidates(job),
-            earlier,
-            has_others,
-        );
+        let ranks = Library::ranks_here(job.place.1);
+        direct::start(job.options.direct, direct_candidates(job), earlier, ranks);
     }
     true
 }

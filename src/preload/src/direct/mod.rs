@@ -36,13 +36,13 @@ use shared::{attention, switches};
 use transparency::{discard, fork, raw_calls};
 
 /// At MPI_Init. `candidates`: what may copy directly where no call site has a routine of its own, with its name, the first one to
-/// begin with; at least one. `earlier`: what earlier runs have shown. `others`: there are further ranks. Failure leaves everything
-/// to the kernel copy.
+/// begin with; at least one. `earlier`: what earlier runs have shown. `ranks`: how many there are on this host. Failure leaves
+/// everything to the kernel copy.
 pub fn start(
     direct: Direct,
     candidates: Vec<(&'static str, CopyFn)>,
     earlier: &[DirectClass],
-    others: bool,
+    ranks: u32,
 ) {
     if direct == Direct::Off {
         explain("switched off by COPYTUNE_DIRECT=off");
@@ -50,6 +50,7 @@ pub fn start(
     }
     switches::force(direct == Direct::Force);
     candidates::set(candidates, earlier);
+    candidates::share_credit(ranks);
     #[cfg(feature = "test-switches")]
     plant_faults();
     discard::find_next();
@@ -60,7 +61,7 @@ pub fn start(
             progress::find_next();
             switches::set_on(true);
             promotion::update_attention();
-            if others {
+            if ranks > 1 {
                 promotion::prepare();
             }
         }

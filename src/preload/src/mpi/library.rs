@@ -217,6 +217,19 @@ impl Library {
         (rank.max(0) as u32, size.max(1) as u32)
     }
 
+    /// How many of `ranks` ranks run on this host, as far as the launcher tells: Open MPI's, Hydra (MPICH, Intel MPI), Slurm's.
+    pub fn ranks_here(ranks: u32) -> u32 {
+        const NAMES: [&str; 3] = [
+            "OMPI_COMM_WORLD_LOCAL_SIZE",
+            "MPI_LOCALNRANKS",
+            "SLURM_NTASKS_PER_NODE",
+        ];
+        let told = NAMES
+            .iter()
+            .find_map(|name| std::env::var(name).ok()?.parse().ok());
+        told.unwrap_or(ranks).clamp(1, ranks.max(1))
+    }
+
     /// Whether a word for a buffer is MPI_IN_PLACE; `None` where that cannot be told.
     pub fn is_in_place(&self, word: usize, binding: Binding) -> Option<bool> {
         if binding.has_descriptors() {

@@ -1,7 +1,8 @@
-//! The routines that copy directly where no call site has one of its own, and what earlier runs have shown of them.
+//! What readers begin with: the routines that copy directly where no call site has one of its own, what earlier runs have shown
+//! of them, and what promotions may cost.
 
 use crate::sys::clock;
-use copytune_core::direct::promotion_budget::{CREDIT, Paid, Worth};
+use copytune_core::direct::promotion_budget::{CREDIT, Paid, SHARE, Worth, part_of_credit};
 use copytune_core::routines::CopyFn;
 use copytune_core::state::format::DirectClass;
 use std::sync::OnceLock;
@@ -10,6 +11,7 @@ static CANDIDATES: OnceLock<Vec<CopyFn>> = OnceLock::new();
 /// Their names in the catalogue.
 static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
 static EARLIER: OnceLock<Vec<Earlier>> = OnceLock::new();
+static PART_OF_CREDIT: OnceLock<f64> = OnceLock::new();
 
 /// What earlier runs have shown of a class of lengths.
 #[derive(Debug, Clone, Copy)]
@@ -39,9 +41,17 @@ pub fn earlier() -> &'static [Earlier] {
     EARLIER.get().map_or(&[], Vec::as_slice)
 }
 
-/// Of what earlier runs have saved at most so much counts, in ticks.
-pub fn most() -> u64 {
-    (CREDIT * clock::rate()) as u64
+/// What promotions may cost that direct copies have not saved yet, after so many ticks of a thread's reading, in ticks.
+pub fn credit(elapsed: u64) -> u64 {
+    let part = PART_OF_CREDIT.get().copied().unwrap_or(1.0);
+    (part * (CREDIT * clock::rate() + SHARE * elapsed as f64)) as u64
+}
+
+/// Sets how many ranks share this host, once.
+pub fn share_credit(ranks: u32) {
+    // SAFETY: sysconf(3) takes a number.
+    let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    let _ = PART_OF_CREDIT.set(part_of_credit(ranks, u32::try_from(cores).unwrap_or(1)));
 }
 
 /// Sets them, once: each with its name, and what is known from earlier runs.

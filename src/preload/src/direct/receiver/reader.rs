@@ -9,9 +9,7 @@ use crate::sys::cancellation::held_back;
 use crate::sys::clock;
 use copytune_core::direct::extents::Extents;
 use copytune_core::direct::mechanism::{Mechanism, Plan, Way};
-use copytune_core::direct::promotion_budget::{
-    Account, Buffer, CREDIT, KernelCopy, SHARE, Urgency,
-};
+use copytune_core::direct::promotion_budget::{Account, Buffer, KernelCopy, Urgency};
 use copytune_core::routines::CopyFn;
 use copytune_core::state::format::{DirectClass, DirectCopies};
 use copytune_protocol::Kernel;
@@ -28,8 +26,10 @@ pub const MIN_DIRECT_BYTES: usize = 2 * PAGE;
 const MIN_BYTES_WITHOUT_QUERY: usize = 512 * 1024;
 /// Entries of the table of ranges, each with room for two.
 const RANGE_PAIRS: usize = 2048;
-/// Reads from a process before its arena is looked for.
+/// Reads from a process before its arena is looked for, and the seconds that its kernel copies must have taken: that look takes
+/// 0.2 to 0.3 ms, which a process with a few short messages would never have back.
 const READS_BEFORE_OPENING: u32 = 2;
+const SECONDS_BEFORE_OPENING: f64 = 1e-4;
 /// The first direct reads of a range, which meet new pages and take longer.
 const READS_OF_NEW_PAGES: u32 = 2;
 
@@ -57,7 +57,7 @@ impl Default for Reader {
     fn default() -> Self {
         let mut account = Account::default();
         for earlier in candidates::earlier() {
-            account.begin_with(earlier.paid, candidates::most());
+            account.begin_with(earlier.paid, candidates::credit(0));
         }
         Self {
             peers: Vec::new(),
@@ -77,6 +77,9 @@ impl Default for Reader {
 struct Known {
     process: pid_t,
     reads: u32,
+    /// What the kernel's copies took, in ticks.
+    taken: u64,
+    is_looked_for: bool,
     peer: Option<Arc<Peer>>,
     cooperation: Cooperation,
     mechanism: Mechanism,
@@ -94,6 +97,8 @@ impl Known {
         Self {
             process,
             reads: 0,
+            taken: 0,
+            is_looked_for: false,
             peer: None,
             cooperation: Cooperation::default(),
             mechanism,
@@ -342,23 +347,26 @@ impl Reader {
         let Some(known) = self.peers.get_mut(index) else {
             return;
         };
-        known.reads = known.reads.saturating_add(1);
+        let helps = |peer: &Arc<Peer>| known.cooperation.is_shared(peer, read.bytes);
+        let helped = known.peer.as_ref().is_some_and(helps);
+        known.mechanism.copied_by_kernel(read.bytes, ticks, helped);
         if known.peer.is_none() {
-            if known.reads == READS_BEFORE_OPENING {
-                match held_back(|| peers::get(read.process, kernel)) {
-                    Ok(peer) => known.peer = Some(peer),
-                    Err(reason) => explain(reason),
-                }
-            }
-            if known.peer.is_none() {
+            known.reads = known.reads.saturating_add(1);
+            known.taken = known.taken.saturating_add(ticks);
+            let is_time = known.reads >= READS_BEFORE_OPENING
+                && (is_forced() || known.taken as f64 >= SECONDS_BEFORE_OPENING * clock::rate());
+            if known.is_looked_for || !is_time {
                 return;
+            }
+            known.is_looked_for = true;
+            match held_back(|| peers::get(read.process, kernel)) {
+                Ok(peer) => known.peer = Some(peer),
+                Err(reason) => explain(reason),
             }
         }
         let Some(peer) = &known.peer else {
             return;
         };
-        let helped = known.cooperation.is_shared(peer, read.bytes);
-        known.mechanism.copied_by_kernel(read.bytes, ticks, helped);
         let whole = ((read.source + read.bytes) & !(PAGE - 1))
             .saturating_sub(read.source.next_multiple_of(PAGE));
         if whole * 2 < read.bytes
@@ -385,7 +393,7 @@ impl Reader {
                 bytes: read.bytes,
                 gain: known.mechanism.expected_gain(read.bytes),
                 price: (peer.words().price(fresh) * clock::rate()) as u64,
-                credit: (CREDIT * clock::rate() + SHARE * now.wrapping_sub(began) as f64) as u64,
+                credit: candidates::credit(now.wrapping_sub(began)),
             };
             if range
                 .buffer
