@@ -49,8 +49,13 @@ const BYTES: usize = 0x20;
 
 /// Where the last segment ends: the sections behind it are for debuggers and linkers. `None` where it is no such file.
 fn loaded(file: &[u8]) -> Option<usize> {
-    let word = |at: usize| Some(u64::from_le_bytes(file.get(at..at + 8)?.try_into().ok()?) as usize);
-    let half = |at: usize| Some(usize::from(u16::from_le_bytes(file.get(at..at + 2)?.try_into().ok()?)));
+    let word =
+        |at: usize| Some(u64::from_le_bytes(file.get(at..at + 8)?.try_into().ok()?) as usize);
+    let half = |at: usize| {
+        Some(usize::from(u16::from_le_bytes(
+            file.get(at..at + 2)?.try_into().ok()?,
+        )))
+    };
     if !file.starts_with(b"\x7fELF\x02\x01") {
         return None;
     }
@@ -80,7 +85,14 @@ mod tests {
 
     #[test]
     fn the_folders_of_dependencies_are_found() {
-        let arguments = ["rustc", "-L", "dependency=/a/deps", "-Ldependency=/b", "-L", "native=/c"];
+        let arguments = [
+            "rustc",
+            "-L",
+            "dependency=/a/deps",
+            "-Ldependency=/b",
+            "-L",
+            "native=/c",
+        ];
         let found: Vec<PathBuf> = folders(arguments.map(str::to_owned).into_iter()).collect();
         assert_eq!(found, [PathBuf::from("/a/deps"), PathBuf::from("/b")]);
     }

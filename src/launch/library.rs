@@ -24,7 +24,9 @@ const PLACES: &[&str] = &[
 /// A sentence that says where there is none, and what to do.
 pub fn library(named: Option<&Path>, carried: &[u8]) -> Result<PathBuf, String> {
     let variable = || std::env::var_os("COPYTUNE_LIB").filter(|value| !value.is_empty());
-    let named = named.map(Path::to_owned).or_else(|| variable().map(PathBuf::from));
+    let named = named
+        .map(Path::to_owned)
+        .or_else(|| variable().map(PathBuf::from));
     if let Some(path) = named {
         return path.canonicalize().map_err(|error| {
             let path = path.display();
@@ -50,7 +52,9 @@ pub fn library(named: Option<&Path>, carried: &[u8]) -> Result<PathBuf, String> 
 fn beside(command: &Path) -> Option<PathBuf> {
     let folder = command.parent()?;
     let places = PLACES.iter().map(|place| folder.join(place).join(LIBRARY));
-    places.filter(|path| path.is_file()).find_map(|path| path.canonicalize().ok())
+    places
+        .filter(|path| path.is_file())
+        .find_map(|path| path.canonicalize().ok())
 }
 
 /// The carried library as a file in `folder`. Its name tells its content, so that another version has another file, under which
@@ -89,7 +93,13 @@ mod tests {
         let root = tempfile::tempdir().expect("a temporary folder");
         let command = touch(&root.path().join("usr/bin/copytune"));
         assert_eq!(beside(&command), None);
-        for place in ["lib/copytune", "lib64", "lib/x86_64-linux-gnu", "lib", "bin"] {
+        for place in [
+            "lib/copytune",
+            "lib64",
+            "lib/x86_64-linux-gnu",
+            "lib",
+            "bin",
+        ] {
             let library = touch(&root.path().join("usr").join(place).join(LIBRARY));
             assert_eq!(beside(&command), Some(library), "{place}");
         }
@@ -101,7 +111,11 @@ mod tests {
         let folder = root.path().join("cache/copytune");
         let path = unpacked(&folder, b"one").expect("it can be written");
         assert_eq!(fs::read(&path).expect("it is there"), b"one");
-        let written = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).expect("a time");
+        let written = |path: &Path| {
+            fs::metadata(path)
+                .and_then(|it| it.modified())
+                .expect("a time")
+        };
         let before = written(&path);
         assert_eq!(unpacked(&folder, b"one").as_ref(), Ok(&path));
         assert_eq!(written(&path), before);

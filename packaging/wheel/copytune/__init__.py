@@ -13,8 +13,9 @@ __version__ = metadata.version("copytune")
 
 def _installed(ending):
     for file in metadata.files("copytune") or ():
-        if file.as_posix().endswith(ending):
-            return str(Path(file.locate()).resolve())
+        path = Path(file.locate()).resolve()
+        if path.as_posix().endswith(ending):
+            return str(path)
     raise FileNotFoundError(f"{ending[1:]} is not among the installed files of copytune: install it again")
 
 
