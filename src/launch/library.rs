@@ -2,6 +2,7 @@
 
 use crate::options::cache_dir;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -61,9 +62,6 @@ fn beside(command: &Path) -> Option<PathBuf> {
 /// no running program suffers.
 fn unpacked(folder: &Path, carried: &[u8]) -> Result<PathBuf, String> {
     let path = folder.join(format!("libcopytune-{:016x}.so", xxh3_64(carried)));
-    if fs::read(&path).is_ok_and(|bytes| bytes == carried) {
-        return Ok(path);
-    }
     let cannot = |error: std::io::Error| {
         let path = path.display();
         format!(
@@ -71,6 +69,18 @@ fn unpacked(folder: &Path, carried: &[u8]) -> Result<PathBuf, String> {
         )
     };
     fs::create_dir_all(folder).map_err(cannot)?;
+    // Without a home it lies where all users may write: another's file is not for us to run.
+    // SAFETY: geteuid(2) takes no arguments and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    if fs::metadata(folder).is_ok_and(|found| found.uid() != user) {
+        return Err(format!(
+            "{} belongs to another user, so no library is kept there; name one with --lib or COPYTUNE_LIB",
+            folder.display()
+        ));
+    }
+    if fs::read(&path).is_ok_and(|bytes| bytes == carried) {
+        return Ok(path);
+    }
     let mut aside = tempfile::NamedTempFile::new_in(folder).map_err(cannot)?;
     std::io::Write::write_all(&mut aside, carried).map_err(cannot)?;
     aside.as_file().sync_all().map_err(cannot)?;
