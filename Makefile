@@ -1,6 +1,10 @@
 # The commands for a newcomer. Cargo does the building; this adds the set-up and the order.
 
-.PHONY: help build demo flowgraphs test shipped tested test-repeat clean
+.PHONY: help build demo flowgraphs test shipped tested test-repeat install uninstall dist clean
+
+# Where `make install` puts all: below $(DESTDIR)$(PREFIX), the library in $(LIB) there.
+PREFIX ?= /usr/local
+LIB ?= lib
 
 built := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
@@ -10,6 +14,8 @@ help:
 	@echo 'make test-repeat   all tests, three times on two idle cores and three times on two busy ones'
 	@echo 'make build         target/release/libcopytune.so and target/release/copytune; needs Rust and gcc alone'
 	@echo 'make flowgraphs    draw the flowgraphs of docs/workloads.md'
+	@echo 'make install       build, install below PREFIX ($(PREFIX)); make uninstall removes it again'
+	@echo 'make dist          build, write the Debian package and the Python wheel to build/dist'
 	@echo 'make clean         remove what was built'
 
 build:
@@ -44,6 +50,19 @@ tested:
 test-repeat:
 	.ci/deps test
 	.ci/repeat
+
+install:
+	cargo build --release
+	DESTDIR=$(DESTDIR) packaging/install $(built)/release $(PREFIX) $(LIB)
+
+uninstall:
+	DESTDIR=$(DESTDIR) UNINSTALL=1 packaging/install $(built)/release $(PREFIX) $(LIB)
+
+# What is in them, and when two builds give the same bytes: docs/packages.md.
+dist:
+	cargo build --release
+	packaging/deb $(built)/release build/dist
+	python3 packaging/wheel/build.py $(built)/release build/dist
 
 clean:
 	cargo clean

@@ -1,11 +1,14 @@
-//! Assembles the copy routines under asm/.
+//! Assembles the copy routines under asm/, for the package in src/.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// Seen from the package, in whose folder cargo starts this.
+const ROUTINES: &str = "../asm";
+
 fn main() -> ExitCode {
-    println!("cargo::rerun-if-changed=asm");
-    match assemble(Path::new("asm")) {
+    println!("cargo::rerun-if-changed={ROUTINES}");
+    match assemble(Path::new(ROUTINES)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             println!("cargo::error={sentence}");

@@ -95,6 +95,7 @@ fn every_file_that_a_document_links_to_exists() {
         "docs/method.md",
         "docs/models.md",
         "docs/offline.md",
+        "docs/packages.md",
         "docs/results.md",
         "docs/run-and-compare.md",
         "docs/strategies.md",

@@ -183,17 +183,6 @@ static WORKLOADS: Files = nas_files!(
 
 const OPTIONS: [&str; 5] = ["-std=gnu11", "-O2", "-g1", "-pthread", "-lm"];
 
-/// Where compiled programs are kept: `$XDG_CACHE_HOME/copytune`, else `~/.cache/copytune` (XDG Base Directory
-/// specification), else a directory in the one for temporary files.
-pub fn cache_dir() -> PathBuf {
-    std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute())
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
-        .unwrap_or_else(std::env::temp_dir)
-        .join("copytune")
-}
-
 /// The program compiled for `library`.
 ///
 /// # Errors

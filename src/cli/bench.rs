@@ -1,12 +1,14 @@
 //! `copytune bench`: measures.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 use copytune_core::bench::journal::Journal;
-use copytune_core::bench::{self, BENCHMARKS, Benchmark, Setting, programs};
+use copytune_core::bench::{self, BENCHMARKS, Benchmark, Setting};
+use copytune_core::options;
 
 use super::Outcome;
+use super::carried::library;
 
 mod convergence;
 mod copy;
@@ -98,7 +100,7 @@ struct Setup {
     /// Only the MPI library of that name: openmpi or mpich [default: those that are installed]
     #[arg(long, value_name = "NAME", value_parser = ["openmpi", "mpich"])]
     mpi: Option<String>,
-    /// The preload library [default: $COPYTUNE_LIB, else libcopytune.so beside this command]
+    /// The preload library [default: $COPYTUNE_LIB, else the one that belongs to this command]
     #[arg(long, value_name = "FILE")]
     lib: Option<PathBuf>,
     /// Forget what an interrupted run of the same benchmark has measured
@@ -144,7 +146,7 @@ impl Setup {
             .prefix("copytune-bench-")
             .tempdir()
             .map_err(|error| format!("no temporary directory: {error}; set TMPDIR to one"))?;
-        let (shim, cache) = (shim(self.lib.as_deref())?, programs::cache_dir());
+        let (shim, cache) = (library(self.lib.as_deref())?, options::cache_dir());
         let mut conditions = bench::conditions(&libraries, Some(&shim));
         conditions.push(format!("{} {options:?}", self.quick));
         let setting = Setting {
@@ -176,23 +178,4 @@ fn list() -> String {
         text.push_str(&format!("  {name:15} {about}\n"));
     }
     text
-}
-
-/// The preload library's path, absolute.
-pub(super) fn shim(given: Option<&Path>) -> Result<PathBuf, String> {
-    let path = match given {
-        Some(path) => path.to_owned(),
-        None => match std::env::var_os("COPYTUNE_LIB").filter(|value| !value.is_empty()) {
-            Some(path) => PathBuf::from(path),
-            None => std::env::current_exe()
-                .map_err(|error| format!("this command cannot find itself: {error}; use --lib"))?
-                .with_file_name("libcopytune.so"),
-        },
-    };
-    path.canonicalize().map_err(|error| {
-        format!(
-            "{}: {error}; name the preload library with --lib or COPYTUNE_LIB",
-            path.display()
-        )
-    })
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use clap::Parser;
 use copytune_core::bench::journal::Journal;
-use copytune_core::bench::{conditions, programs};
+use copytune_core::bench::conditions;
 use copytune_core::calibration::{self, NAME, Request, tables};
+use copytune_core::options;
 
 use super::states::Place;
 use super::values::{minutes, seed_from_clock};
@@ -42,7 +43,7 @@ impl Args {
         // A seed from the clock is none of the conditions: it is kept itself.
         let mut known = conditions(&[], None);
         known.push(format!("{} {:?} {:?}", self.quick, self.seed, features.names()));
-        let journal = Journal::open(&programs::cache_dir(), NAME, &known, self.anew)?;
+        let journal = Journal::open(&options::cache_dir(), NAME, &known, self.anew)?;
         let minutes = self.minutes.unwrap_or(if self.quick { 0.45 } else { 1.9 });
         let request = Request {
             quick: self.quick,

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use clap::Parser;
 use copytune_core::bench::journal::Journal;
-use copytune_core::bench::{conditions, libraries, programs};
+use copytune_core::bench::{conditions, libraries};
 use copytune_core::check::{MODES, Mode, Request, programs_of};
+use copytune_core::options;
 
 use super::Outcome;
-use super::bench::shim;
+use super::carried::library;
 
 /// Run random MPI programs without and with copytune, and compare what they receive and how they end
 ///
@@ -36,7 +37,7 @@ pub struct Args {
     /// How long a program may take on the average before it counts as hanging
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
-    /// The preload library [default: $COPYTUNE_LIB, else libcopytune.so beside this command]
+    /// The preload library [default: $COPYTUNE_LIB, else the one that belongs to this command]
     #[arg(long, value_name = "FILE")]
     lib: Option<PathBuf>,
     /// Preload this library too, before copytune, and never without it
@@ -67,7 +68,7 @@ impl Args {
         if modes.is_empty() {
             modes = MODES.to_vec();
         }
-        let shim = shim(self.lib.as_deref())?;
+        let shim = library(self.lib.as_deref())?;
         let also = match &self.also {
             Some(path) => Some(
                 path.canonicalize()
@@ -75,7 +76,7 @@ impl Args {
             ),
             None => None,
         };
-        let cache = programs::cache_dir();
+        let cache = options::cache_dir();
         let mut conditions = conditions(&found, Some(&shim));
         conditions.push(format!("{} {} {modes:?} {also:?}", self.from, self.seeds));
         let kept = Journal::open(&cache, "check", &conditions, self.anew)?;

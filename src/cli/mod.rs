@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod carried;
 mod output;
 mod states;
 mod values;
@@ -48,6 +49,7 @@ subcommands! {
     Bench => bench,
     Check => check,
     Env => env,
+    Manual => manual,
 }
 
 /// Shows and measures what libcopytune.so does for MPI programs.

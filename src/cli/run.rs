@@ -13,7 +13,7 @@ use copytune_core::launch::{Line, Preload, watch};
 use copytune_core::options::Options;
 
 use super::Outcome;
-use super::bench::shim;
+use super::carried::library;
 
 /// Run a program with copytune in its ranks
 ///
@@ -47,7 +47,7 @@ pub struct Ranks {
     /// Where the state is kept: sets COPYTUNE_DIR
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// The preload library [default: $COPYTUNE_LIB, else libcopytune.so beside this command]
+    /// The preload library [default: $COPYTUNE_LIB, else the one that belongs to this command]
     #[arg(long, value_name = "FILE")]
     lib: Option<PathBuf>,
 }
@@ -67,7 +67,7 @@ impl Ranks {
         ];
         let all = own.iter().chain(also);
         Ok(Preload {
-            library: shim(self.lib.as_deref())?,
+            library: library(self.lib.as_deref())?,
             variables: all
                 .filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)))
                 .collect(),

@@ -7,6 +7,7 @@
 mod ending;
 mod family;
 mod file;
+mod library;
 mod line;
 mod parts;
 mod pass;
@@ -15,5 +16,6 @@ mod plan;
 pub use ending::{Ending, watch};
 pub use family::Family;
 pub use file::Facts;
+pub use library::{LIBRARY, library};
 pub use line::Line;
 pub use plan::Preload;

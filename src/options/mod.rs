@@ -328,7 +328,7 @@ static VARIABLES: &[Variable] = &[
 /// inherit them from the shell in which both are used.
 pub const COMMAND_VARIABLES: &[(&str, &str)] = &[(
     "COPYTUNE_LIB",
-    "The library that `copytune run`, `compare`, `bench` and `check` preload, where --lib names none; default: libcopytune.so beside the command.",
+    "The library that `copytune run`, `compare`, `bench` and `check` preload, where --lib names none; default: libcopytune.so beside the command or in ../lib, else the one that the command carries.",
 )];
 
 /// All variables of the library, in the order of the documentation.
@@ -428,6 +428,17 @@ pub fn documentation() -> String {
 /// Where states lie unless a variable of copytune's own says otherwise.
 pub fn default_state_dir() -> Option<PathBuf> {
     default_dir(&|name| std::env::var_os(name).filter(|value| !value.is_empty()))
+}
+
+/// Where the command keeps what it can make again: `$XDG_CACHE_HOME/copytune`, else `~/.cache/copytune` (XDG Base Directory
+/// specification), else a directory in the one for temporary files.
+pub fn cache_dir() -> PathBuf {
+    std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
+        .unwrap_or_else(std::env::temp_dir)
+        .join("copytune")
 }
 
 /// `$XDG_STATE_HOME/copytune`, else `$HOME/.local/state/copytune`. The XDG Base Directory specification has

@@ -6,7 +6,7 @@ use clap::Parser;
 use copytune_core::bench::copy::{NAME, measure};
 use copytune_core::bench::copy::plan::{Placement, Request, State, parse_sizes};
 use copytune_core::bench::journal::Journal;
-use copytune_core::bench::{conditions, programs};
+use copytune_core::bench::conditions;
 
 use super::outputs::Outputs;
 use crate::cli::values::{minutes, seed_from_clock};
@@ -69,7 +69,7 @@ impl Args {
         );
         let mut conditions = conditions(&[], None);
         conditions.push(options);
-        let journal = Journal::open(&programs::cache_dir(), NAME, &conditions, self.anew)?;
+        let journal = Journal::open(&copytune_core::options::cache_dir(), NAME, &conditions, self.anew)?;
         let request = Request {
             quick: self.quick,
             sizes: self.sizes.unwrap_or_default().0,
