@@ -124,7 +124,9 @@ impl Example {
 fn field<'a>(report: &'a str, name: &str) -> &'a str {
     let mut lines = report.lines();
     let found = lines.find_map(|line| line.trim().strip_prefix(name));
-    found.unwrap_or_else(|| panic!("no {name} in {report}")).trim()
+    found
+        .unwrap_or_else(|| panic!("no {name} in {report}"))
+        .trim()
 }
 
 #[test]
@@ -174,10 +176,18 @@ fn a_choice_that_is_fixed_stays_and_teaches_nothing() {
         let dir = private_dir();
         let job = example.tuned(dir.path());
         let (_, choices) = example.cost(job.args(["--executions", ENOUGH, "--choice", "1"]));
-        assert!(choices.iter().all(|&choice| choice == 1), "{}", example.name);
+        assert!(
+            choices.iter().all(|&choice| choice == 1),
+            "{}",
+            example.name
+        );
         let job = example.tuned(dir.path()).env("COPYTUNE_MODE", "replay");
         let (_, choices) = example.cost(job.args(["--executions", "10"]));
-        assert!(choices.iter().all(|&choice| choice == 0), "{}", example.name);
+        assert!(
+            choices.iter().all(|&choice| choice == 0),
+            "{}",
+            example.name
+        );
     }
 }
 
@@ -186,11 +196,18 @@ fn a_choice_that_is_fixed_stays_and_teaches_nothing() {
 fn results_are_right_whatever_is_tried() {
     for example in examples() {
         let dir = private_dir();
-        let job = example.job().preload(shim()).env("COPYTUNE_DIR", dir.path());
+        let job = example
+            .job()
+            .preload(shim())
+            .env("COPYTUNE_DIR", dir.path());
         let outcome = job.args(["--executions", "500"]).run();
         let report = outcome.expect_success(&example.name);
         assert_eq!(field(report, "Verification:"), "successful");
-        assert!(field(report, "Time in seconds:").parse::<f64>().is_ok_and(|time| time > 0.0));
+        assert!(
+            field(report, "Time in seconds:")
+                .parse::<f64>()
+                .is_ok_and(|time| time > 0.0)
+        );
     }
 }
 
@@ -200,7 +217,9 @@ fn wrong_options_get_one_sentence() {
         for wrong in [["--choice", "6"], ["--size", "many"], ["--speed", "1"]] {
             let outcome = example.job().args(wrong).run();
             assert_eq!(outcome.status.code(), Some(2), "{}", example.name);
-            let sentences = outcome.stderr.matches("cannot be used; there is --choice 0 to ");
+            let sentences = outcome
+                .stderr
+                .matches("cannot be used; there is --choice 0 to ");
             assert_eq!(sentences.count(), 1, "{}: {}", example.name, outcome.stderr);
         }
     }

@@ -1,5 +1,6 @@
 //! The benchmark programs: their sources are part of this command, compiled once per MPI library and kept.
 
+use super::machine::Machine;
 use super::mpi::{Family, Library};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +28,10 @@ pub struct Program {
 /// Counts instructions of the hooks; see its head.
 pub static OVERHEAD: Program = Program {
     name: "overhead",
-    files: &[("overhead.c", include_str!("programs/overhead.c"))],
+    files: &[
+        ("overhead.c", include_str!("programs/overhead.c")),
+        ("copytune.h", include_str!("../../include/copytune.h")),
+    ],
 };
 
 /// Messages beside plain copies; see its head.
@@ -181,7 +185,51 @@ static WORKLOADS: Files = nas_files!(
     "src/workload.h",
 );
 
-const OPTIONS: [&str; 5] = ["-std=gnu11", "-O2", "-g1", "-pthread", "-lm"];
+/// The programs that let copytune choose, built by their own Makefile.
+static EXAMPLES: Files = &[
+    (
+        "examples/regions/Makefile",
+        include_str!("../../examples/regions/Makefile"),
+    ),
+    (
+        "examples/regions/example.h",
+        include_str!("../../examples/regions/example.h"),
+    ),
+    (
+        "examples/regions/halo.c",
+        include_str!("../../examples/regions/halo.c"),
+    ),
+    (
+        "examples/regions/sort.c",
+        include_str!("../../examples/regions/sort.c"),
+    ),
+    (
+        "examples/regions/sort.rs",
+        include_str!("../../examples/regions/sort.rs"),
+    ),
+    (
+        "examples/regions/stencil.c",
+        include_str!("../../examples/regions/stencil.c"),
+    ),
+    (
+        "examples/regions/stencil.f90",
+        include_str!("../../examples/regions/stencil.f90"),
+    ),
+    (
+        "include/copytune.f90",
+        include_str!("../../include/copytune.f90"),
+    ),
+    (
+        "include/copytune.h",
+        include_str!("../../include/copytune.h"),
+    ),
+    (
+        "include/copytune.rs",
+        include_str!("../../include/copytune.rs"),
+    ),
+];
+
+const OPTIONS: [&str; 6] = ["-std=gnu11", "-O2", "-g1", "-pthread", "-lm", "-ldl"];
 
 /// Where compiled programs are kept: `$XDG_CACHE_HOME/copytune`, else `~/.cache/copytune` (XDG Base Directory
 /// specification), else a directory in the one for temporary files.
@@ -272,6 +320,53 @@ pub fn build_workloads(cache: &Path, library: &Library) -> Result<PathBuf, Strin
     .map(|dir| dir.join("bin"))
 }
 
+/// One of examples/regions, built for `library` if it uses MPI. It is compiled for this processor, so another one has a directory of
+/// its own.
+///
+/// # Errors
+/// As [`build`]; also where make or the compiler of its language is missing.
+pub fn build_example(
+    cache: &Path,
+    library: Option<&Library>,
+    name: &str,
+) -> Result<PathBuf, String> {
+    let cpu = Machine::detect().cpu;
+    let (builder, program) = match library {
+        Some(library) => (
+            Builder {
+                identity: format!("{cpu} {} {}", library.version, library.mpicc.display()),
+                key: library.family.key(),
+                family: Some(library.family),
+            },
+            format!("{name}-{}", library.family.key()),
+        ),
+        None => (
+            Builder {
+                identity: cpu,
+                key: "plain",
+                family: None,
+            },
+            name.to_owned(),
+        ),
+    };
+    let dir = cached_by(cache, builder, name, EXAMPLES, |dir| {
+        let mut command = Command::new("make");
+        command.current_dir(dir.join("examples/regions"));
+        // Nothing of the user's environment: what is measured is what the Makefile says.
+        for variable in ["BIN", "CFLAGS", "FFLAGS", "RUSTC_FLAGS", "MAKEFLAGS"] {
+            command.env_remove(variable);
+        }
+        command.arg(name);
+        if let Some(library) = library {
+            command
+                .arg(format!("MPI={}", library.family.key()))
+                .arg(format!("MPICC={}", library.mpicc.display()));
+        }
+        command
+    })?;
+    Ok(dir.join("examples/regions/bin").join(program))
+}
+
 /// A directory with the files in which the command has succeeded, now or before: its name depends on the files, the
 /// library and the options.
 fn cached(
@@ -281,15 +376,43 @@ fn cached(
     files: Files,
     command: impl FnOnce(&Path) -> Command,
 ) -> Result<PathBuf, String> {
-    let mut identity = format!(
-        "{} {} {OPTIONS:?}",
-        library.version,
-        library.mpicc.display()
-    );
+    let builder = Builder {
+        identity: format!(
+            "{} {} {OPTIONS:?}",
+            library.version,
+            library.mpicc.display()
+        ),
+        key: library.family.key(),
+        family: Some(library.family),
+    };
+    cached_by(cache, builder, name, files, command)
+}
+
+/// What a program is built with, besides its sources.
+struct Builder {
+    /// What makes it another program.
+    identity: String,
+    /// In the directory's name.
+    key: &'static str,
+    /// The MPI library, if there is one.
+    family: Option<Family>,
+}
+
+fn cached_by(
+    cache: &Path,
+    builder: Builder,
+    name: &str,
+    files: Files,
+    command: impl FnOnce(&Path) -> Command,
+) -> Result<PathBuf, String> {
+    let Builder {
+        mut identity,
+        key,
+        family,
+    } = builder;
     for (name, text) in files {
         identity.push_str(&format!("\n{name}\n{text}"));
     }
-    let key = library.family.key();
     let hash = xxh3_64(identity.as_bytes());
     let dir = cache.join(format!("{name}-{key}-{hash:016x}"));
     if dir.is_dir() {
@@ -298,7 +421,7 @@ fn cached(
     // Built aside and renamed: two commands at a time must not run each other's half of a file.
     let unfinished = cache.join(format!("{name}-{key}.{}", std::process::id()));
     let result = write(&unfinished, files)
-        .and_then(|()| succeed(command(&unfinished), name, library.family))
+        .and_then(|()| succeed(command(&unfinished), name, family))
         .and_then(|()| match fs::rename(&unfinished, &dir) {
             Err(error) if !dir.is_dir() => Err(cannot_write(&dir, &error)),
             _ => Ok(()),
@@ -321,7 +444,7 @@ fn write(dir: &Path, files: Files) -> Result<(), String> {
 }
 
 /// Runs a compiler; what it says of an error is part of the sentence.
-fn succeed(mut command: Command, name: &str, family: Family) -> Result<(), String> {
+fn succeed(mut command: Command, name: &str, family: Option<Family>) -> Result<(), String> {
     let compiler = command.get_program().to_string_lossy().into_owned();
     let output = command
         .output()
@@ -337,10 +460,12 @@ fn succeed(mut command: Command, name: &str, family: Family) -> Result<(), Strin
         .unwrap_or("no message");
     let advice = match family {
         _ if reason.contains("valgrind") => " (on Debian: apt-get install valgrind)",
-        Family::OpenMpi if reason.contains("mpi.h") => {
+        Some(Family::OpenMpi) if reason.contains("mpi.h") => {
             " (on Debian: apt-get install libopenmpi-dev)"
         }
-        Family::Mpich if reason.contains("mpi.h") => " (on Debian: apt-get install libmpich-dev)",
+        Some(Family::Mpich) if reason.contains("mpi.h") => {
+            " (on Debian: apt-get install libmpich-dev)"
+        }
         _ => "",
     };
     Err(format!("{compiler} cannot build {name}: {reason}{advice}"))
