@@ -175,7 +175,7 @@ fn a_choice_that_is_fixed_stays_and_teaches_nothing() {
     for example in examples() {
         let dir = private_dir();
         let job = example.tuned(dir.path());
-        let (_, choices) = example.cost(job.args(["--executions", ENOUGH, "--choice", "1"]));
+        let (_, choices) = example.cost(job.args(["--executions", "300", "--choice", "1"]));
         assert!(
             choices.iter().all(|&choice| choice == 1),
             "{}",

@@ -52,8 +52,14 @@ fn plain(line: &str) -> String {
         (r" \(# % over all\)", ""),
         // How far it has come, and what the long messages did.
         (r"^(copytune: bandwidth on # ranks: ).*", "$1"),
-        (r"^ ?# .*(learning|adopted|default|undecided).*", "an interval"),
-        (r"^ ?(MPI_\w+|[a-z]+\.[a-z]+) .* (\w+ \w+\.[ch]:#).*", "$1 $2"),
+        (
+            r"^ ?# .* (learning|learning \(\w+\)|adopted.*|default.*|undecided)$",
+            "an interval",
+        ),
+        (
+            r"^ ?(MPI_\w+|[a-z]+\.[a-z]+) .* (\w+ \w+\.[ch]:#).*",
+            "$1 $2",
+        ),
         (r".* (# pairs; learning took # runs)", "$1"),
         (r"^ ?whole run .*", "whole run"),
         (r"Last choice: .*", "Last choice:"),
@@ -63,7 +69,11 @@ fn plain(line: &str) -> String {
         let pattern = Regex::new(pattern).expect("a pattern");
         pattern.replace_all(&text, *by).into_owned()
     };
-    rules.iter().fold(line.to_owned(), replace).trim().to_owned()
+    rules
+        .iter()
+        .fold(line.to_owned(), replace)
+        .trim()
+        .to_owned()
 }
 
 /// Whether a line of the document, in which `...` stands for anything, is that line of the output.
@@ -161,7 +171,12 @@ fn the_commands_of_the_tutorial_print_what_it_shows() {
     let document = std::fs::read_to_string(document).expect("the tutorial");
     let steps = steps(&document);
     assert!(steps.len() >= 15, "{steps:?}");
-    for wanted in ["copytune run", "copytune show", "copytune report", "copytune compare"] {
+    for wanted in [
+        "copytune run",
+        "copytune show",
+        "copytune report",
+        "copytune compare",
+    ] {
         let is_there = steps.iter().any(|step| step.command.starts_with(wanted));
         assert!(is_there, "the tutorial has no {wanted}");
     }
@@ -182,7 +197,8 @@ fn the_commands_of_the_tutorial_print_what_it_shows() {
 
 #[test]
 fn commands_and_their_output_are_found() {
-    let document = "Text\n\n    $ one\n    $ two\n    out 1\n    ...\n\n    out 2\n\nText\n\n    no output\n";
+    let document =
+        "Text\n\n    $ one\n    $ two\n    out 1\n    ...\n\n    out 2\n\nText\n\n    no output\n";
     let expected = [
         Step {
             command: "one",
@@ -198,9 +214,18 @@ fn commands_and_their_output_are_found() {
 
 #[test]
 fn numbers_are_ignored_and_words_are_not() {
-    assert!(is_shown("took 3.5 ms for 12k calls", "took 120 µs  for 7 calls"));
-    assert!(!is_shown("took 3.5 ms for 12k calls", "took 120 µs for 7 copies"));
-    assert!(is_shown("{\"a\": 1, ... \"b\": 2e-06, ...}", "{\"a\": 7, \"c\": 0, \"b\": 1.5e+00, \"d\": 1}"));
+    assert!(is_shown(
+        "took 3.5 ms for 12k calls",
+        "took 120 µs  for 7 calls"
+    ));
+    assert!(!is_shown(
+        "took 3.5 ms for 12k calls",
+        "took 120 µs for 7 copies"
+    ));
+    assert!(is_shown(
+        "{\"a\": 1, ... \"b\": 2e-06, ...}",
+        "{\"a\": 7, \"c\": 0, \"b\": 1.5e+00, \"d\": 1}"
+    ));
     assert!(!is_shown("{\"a\": 1, ...}", "[{\"a\": 1}]"));
     assert!(!is_shown("all", "all of it"));
     assert!(is_shown(

@@ -1,8 +1,9 @@
 //! What the rounds say: the tuned program beside the best fixed choice and the default.
 
 use super::{Found, Series};
-use crate::bench::compare::{middle, slowdown};
+use crate::bench::compare::{middle, speed};
 use crate::bench::csv::Csv;
+use crate::bench::runs::cells::range;
 use crate::bench::table::Table;
 use crate::bench::{Figure, Findings, targets};
 use crate::stats::Interval;
@@ -40,7 +41,7 @@ impl Series {
         }
         let texts = counts.iter().map(|(choice, count)| match counts.len() {
             1 => (*choice).to_owned(),
-            _ => format!("{count} times {choice}"),
+            _ => format!("{count} × {choice}"),
         });
         texts.collect::<Vec<_>>().join("; ")
     }
@@ -55,15 +56,15 @@ pub(super) fn findings(series: &[Series]) -> Result<Findings, String> {
     let rounds = rounds.ok_or("no example was measured")?;
     let mut tuned = Table::new(
         format!(
-            "The third run with copytune beside fixed choices without it (medians in s, 95 % intervals, {rounds} rounds by turns)"
+            "The third run with copytune beside fixed choices without it: medians in s, and how many times as fast (95 % intervals, {rounds} rounds by turns)"
         ),
         &[
             "example",
             "default",
             "best fixed",
             "tuned",
-            "against the best",
-            "against the default",
+            "as the best",
+            "as the default",
             "choice at the end",
         ],
     );
@@ -76,8 +77,8 @@ pub(super) fn findings(series: &[Series]) -> Result<Findings, String> {
     let mut findings = Findings::default();
     for one in series {
         let (best, times) = (one.best(), one.of_tuned());
-        let against_best = slowdown(&times, &one.of_choice(best));
-        let against_default = slowdown(&times, &one.of_choice(0));
+        let against_best = speed(&one.of_choice(best), &times);
+        let against_default = speed(&one.of_choice(0), &times);
         tuned.row([
             one.name.clone(),
             format!("{:.3} ({})", middle(&one.of_choice(0)), one.choices[0]),
@@ -87,8 +88,8 @@ pub(super) fn findings(series: &[Series]) -> Result<Findings, String> {
                 one.choices[best]
             ),
             format!("{:.3}", middle(&times)),
-            percent(against_best),
-            percent(against_default),
+            times_as_fast(against_best),
+            times_as_fast(against_default),
             one.chosen(),
         ]);
         let each = one.choices.iter().enumerate();
@@ -109,15 +110,10 @@ pub(super) fn findings(series: &[Series]) -> Result<Findings, String> {
     Ok(findings)
 }
 
-fn percent(interval: Option<Interval>) -> String {
-    interval.map_or(
-        "-".to_owned(),
-        |Interval {
-             estimate,
-             low,
-             high,
-         }| { format!("{estimate:+.1} % ({low:+.1} to {high:+.1})") },
-    )
+fn times_as_fast(speed: Option<Interval>) -> String {
+    speed.map_or("-".to_owned(), |speed| {
+        format!("{:.3} ({})", speed.estimate, range(Some(speed)))
+    })
 }
 
 /// Every time, for `--csv`.
@@ -166,7 +162,10 @@ mod tests {
 
     #[test]
     fn the_tuned_program_is_held_against_the_best_fixed_choice() {
-        for (tuned, value, verdict) in [(0.52, 4.0, Verdict::Met), (0.6, 20.0, Verdict::Short)] {
+        for (tuned, value, verdict) in [
+            (0.52, 0.5 / 0.52, Verdict::Met),
+            (0.6, 0.5 / 0.6, Verdict::Short),
+        ] {
             let found = findings(&[series(tuned)]).expect("times");
             let figure = &found.figures[0];
             assert!((figure.value - value).abs() < 1e-9, "{figure}");
@@ -191,6 +190,6 @@ mod tests {
         let mut one = series(0.5);
         assert_eq!(one.chosen(), "1 (b)");
         one.tuned[2].choice = "0 (a)".to_owned();
-        assert_eq!(one.chosen(), "3 times 1 (b); 1 times 0 (a)");
+        assert_eq!(one.chosen(), "3 × 1 (b); 1 × 0 (a)");
     }
 }
