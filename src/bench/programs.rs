@@ -185,49 +185,25 @@ static WORKLOADS: Files = nas_files!(
     "src/workload.h",
 );
 
+macro_rules! project_files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../", $name)))),*]
+    };
+}
+
 /// The programs that let copytune choose, built by their own Makefile.
-static EXAMPLES: Files = &[
-    (
-        "examples/regions/Makefile",
-        include_str!("../../examples/regions/Makefile"),
-    ),
-    (
-        "examples/regions/example.h",
-        include_str!("../../examples/regions/example.h"),
-    ),
-    (
-        "examples/regions/halo.c",
-        include_str!("../../examples/regions/halo.c"),
-    ),
-    (
-        "examples/regions/sort.c",
-        include_str!("../../examples/regions/sort.c"),
-    ),
-    (
-        "examples/regions/sort.rs",
-        include_str!("../../examples/regions/sort.rs"),
-    ),
-    (
-        "examples/regions/stencil.c",
-        include_str!("../../examples/regions/stencil.c"),
-    ),
-    (
-        "examples/regions/stencil.f90",
-        include_str!("../../examples/regions/stencil.f90"),
-    ),
-    (
-        "include/copytune.f90",
-        include_str!("../../include/copytune.f90"),
-    ),
-    (
-        "include/copytune.h",
-        include_str!("../../include/copytune.h"),
-    ),
-    (
-        "include/copytune.rs",
-        include_str!("../../include/copytune.rs"),
-    ),
-];
+static EXAMPLES: Files = project_files!(
+    "examples/regions/Makefile",
+    "examples/regions/example.h",
+    "examples/regions/halo.c",
+    "examples/regions/sort.c",
+    "examples/regions/sort.rs",
+    "examples/regions/stencil.c",
+    "examples/regions/stencil.f90",
+    "include/copytune.f90",
+    "include/copytune.h",
+    "include/copytune.rs",
+);
 
 const OPTIONS: [&str; 6] = ["-std=gnu11", "-O2", "-g1", "-pthread", "-lm", "-ldl"];
 
@@ -330,24 +306,15 @@ pub fn build_example(
     library: Option<&Library>,
     name: &str,
 ) -> Result<PathBuf, String> {
-    let cpu = Machine::detect().cpu;
-    let (builder, program) = match library {
-        Some(library) => (
-            Builder {
-                identity: format!("{cpu} {} {}", library.version, library.mpicc.display()),
-                key: library.family.key(),
-                family: Some(library.family),
-            },
-            format!("{name}-{}", library.family.key()),
-        ),
-        None => (
-            Builder {
-                identity: cpu,
-                key: "plain",
-                family: None,
-            },
-            name.to_owned(),
-        ),
+    let family = library.map(|library| library.family);
+    let builder = Builder {
+        identity: format!("{} {library:?}", Machine::detect().cpu),
+        key: family.map_or("plain", Family::key),
+        family,
+    };
+    let program = match family {
+        Some(family) => format!("{name}-{}", family.key()),
+        None => name.to_owned(),
     };
     let dir = cached_by(cache, builder, name, EXAMPLES, |dir| {
         let mut command = Command::new("make");
