@@ -43,6 +43,7 @@ fn the_help_lists_every_benchmark() {
         "patterns",
         "pingping",
         "pingpong",
+        "regions",
         "space",
         "workloads",
     ] {

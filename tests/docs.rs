@@ -99,8 +99,10 @@ fn every_file_that_a_document_links_to_exists() {
         "docs/results.md",
         "docs/run-and-compare.md",
         "docs/strategies.md",
+        "docs/tutorial.md",
         "docs/user-guide.md",
         "docs/workloads.md",
+        "examples/regions/README.md",
         "nas-bench/README.md",
         "CHANGELOG.md",
     ] {

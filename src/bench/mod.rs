@@ -3,7 +3,8 @@
 //! A benchmark is one file with a `static` of type [`Benchmark`] and one line in [`BENCHMARKS`]; its targets stand in
 //! [`targets`]. It runs programs through [`mpi::Job`], reports its steps to [`Progress`], and gives back tables and figures.
 //! [`copy`] needs neither programs nor MPI and has options of its own; what it gives back is the same.
-//! [`space`] and [`convergence`] have options and files of their own; [`patterns`] and [`workloads`] share [`runs`].
+//! [`space`] and [`convergence`] have options and files of their own; [`patterns`] and [`workloads`] share [`runs`];
+//! [`regions`] compares programs that let copytune choose with their own fixed choices.
 
 mod analysis;
 pub mod callgrind;
@@ -23,6 +24,7 @@ pub mod patterns;
 mod pingpong;
 pub mod programs;
 mod progress;
+pub mod regions;
 pub mod runs;
 pub mod seeds;
 mod selection;

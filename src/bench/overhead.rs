@@ -205,7 +205,7 @@ fn skip(function: &str) -> Skip {
 
 #[cfg(test)]
 mod tests {
-    use super::plan::{CALLS, COPIES, FOLLOWED, STEPS};
+    use super::plan::{CALLS, COPIES, FOLLOWED, REGIONS, STEPS};
     use super::*;
 
     #[test]
@@ -220,7 +220,8 @@ mod tests {
 
     #[test]
     fn every_window_is_in_the_program() {
-        for window in COPIES.iter().chain(&CALLS).chain(&STEPS).chain([&FOLLOWED]) {
+        let windows = COPIES.iter().chain(&CALLS).chain(&REGIONS);
+        for window in windows.chain(&STEPS).chain([&FOLLOWED]) {
             assert!(
                 include_str!("programs/overhead.c").contains(&format!("\"{}\"", window.name)),
                 "{}",

@@ -1,5 +1,6 @@
 //! The benchmark programs: their sources are part of this command, compiled once per MPI library and kept.
 
+use super::machine::Machine;
 use super::mpi::{Family, Library};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +28,10 @@ pub struct Program {
 /// Counts instructions of the hooks; see its head.
 pub static OVERHEAD: Program = Program {
     name: "overhead",
-    files: &[("overhead.c", include_str!("programs/overhead.c"))],
+    files: &[
+        ("overhead.c", include_str!("programs/overhead.c")),
+        ("copytune.h", include_str!("../../include/copytune.h")),
+    ],
 };
 
 /// Messages beside plain copies; see its head.
@@ -181,7 +185,27 @@ static WORKLOADS: Files = nas_files!(
     "src/workload.h",
 );
 
-const OPTIONS: [&str; 5] = ["-std=gnu11", "-O2", "-g1", "-pthread", "-lm"];
+macro_rules! project_files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../", $name)))),*]
+    };
+}
+
+/// The programs that let copytune choose, built by their own Makefile.
+static EXAMPLES: Files = project_files!(
+    "examples/regions/Makefile",
+    "examples/regions/example.h",
+    "examples/regions/halo.c",
+    "examples/regions/sort.c",
+    "examples/regions/sort.rs",
+    "examples/regions/stencil.c",
+    "examples/regions/stencil.f90",
+    "include/copytune.f90",
+    "include/copytune.h",
+    "include/copytune.rs",
+);
+
+const OPTIONS: [&str; 6] = ["-std=gnu11", "-O2", "-g1", "-pthread", "-lm", "-ldl"];
 
 /// The program compiled for `library`.
 ///
@@ -261,6 +285,44 @@ pub fn build_workloads(cache: &Path, library: &Library) -> Result<PathBuf, Strin
     .map(|dir| dir.join("bin"))
 }
 
+/// One of examples/regions, built for `library` if it uses MPI. It is compiled for this processor, so another one has a directory of
+/// its own.
+///
+/// # Errors
+/// As [`build`]; also where make or the compiler of its language is missing.
+pub fn build_example(
+    cache: &Path,
+    library: Option<&Library>,
+    name: &str,
+) -> Result<PathBuf, String> {
+    let family = library.map(|library| library.family);
+    let builder = Builder {
+        identity: format!("{} {library:?}", Machine::detect().cpu),
+        key: family.map_or("plain", Family::key),
+        family,
+    };
+    let program = match family {
+        Some(family) => format!("{name}-{}", family.key()),
+        None => name.to_owned(),
+    };
+    let dir = cached_by(cache, builder, name, EXAMPLES, |dir| {
+        let mut command = Command::new("make");
+        command.current_dir(dir.join("examples/regions"));
+        // Nothing of the user's environment: what is measured is what the Makefile says.
+        for variable in ["BIN", "CFLAGS", "FFLAGS", "RUSTC_FLAGS", "MAKEFLAGS"] {
+            command.env_remove(variable);
+        }
+        command.arg(name);
+        if let Some(library) = library {
+            command
+                .arg(format!("MPI={}", library.family.key()))
+                .arg(format!("MPICC={}", library.mpicc.display()));
+        }
+        command
+    })?;
+    Ok(dir.join("examples/regions/bin").join(program))
+}
+
 /// A directory with the files in which the command has succeeded, now or before: its name depends on the files, the
 /// library and the options.
 fn cached(
@@ -270,15 +332,43 @@ fn cached(
     files: Files,
     command: impl FnOnce(&Path) -> Command,
 ) -> Result<PathBuf, String> {
-    let mut identity = format!(
-        "{} {} {OPTIONS:?}",
-        library.version,
-        library.mpicc.display()
-    );
+    let builder = Builder {
+        identity: format!(
+            "{} {} {OPTIONS:?}",
+            library.version,
+            library.mpicc.display()
+        ),
+        key: library.family.key(),
+        family: Some(library.family),
+    };
+    cached_by(cache, builder, name, files, command)
+}
+
+/// What a program is built with, besides its sources.
+struct Builder {
+    /// What makes it another program.
+    identity: String,
+    /// In the directory's name.
+    key: &'static str,
+    /// The MPI library, if there is one.
+    family: Option<Family>,
+}
+
+fn cached_by(
+    cache: &Path,
+    builder: Builder,
+    name: &str,
+    files: Files,
+    command: impl FnOnce(&Path) -> Command,
+) -> Result<PathBuf, String> {
+    let Builder {
+        mut identity,
+        key,
+        family,
+    } = builder;
     for (name, text) in files {
         identity.push_str(&format!("\n{name}\n{text}"));
     }
-    let key = library.family.key();
     let hash = xxh3_64(identity.as_bytes());
     let dir = cache.join(format!("{name}-{key}-{hash:016x}"));
     if dir.is_dir() {
@@ -287,7 +377,7 @@ fn cached(
     // Built aside and renamed: two commands at a time must not run each other's half of a file.
     let unfinished = cache.join(format!("{name}-{key}.{}", std::process::id()));
     let result = write(&unfinished, files)
-        .and_then(|()| succeed(command(&unfinished), name, library.family))
+        .and_then(|()| succeed(command(&unfinished), name, family))
         .and_then(|()| match fs::rename(&unfinished, &dir) {
             Err(error) if !dir.is_dir() => Err(cannot_write(&dir, &error)),
             _ => Ok(()),
@@ -310,7 +400,7 @@ fn write(dir: &Path, files: Files) -> Result<(), String> {
 }
 
 /// Runs a compiler; what it says of an error is part of the sentence.
-fn succeed(mut command: Command, name: &str, family: Family) -> Result<(), String> {
+fn succeed(mut command: Command, name: &str, family: Option<Family>) -> Result<(), String> {
     let compiler = command.get_program().to_string_lossy().into_owned();
     let output = command
         .output()
@@ -326,10 +416,12 @@ fn succeed(mut command: Command, name: &str, family: Family) -> Result<(), Strin
         .unwrap_or("no message");
     let advice = match family {
         _ if reason.contains("valgrind") => " (on Debian: apt-get install valgrind)",
-        Family::OpenMpi if reason.contains("mpi.h") => {
+        Some(Family::OpenMpi) if reason.contains("mpi.h") => {
             " (on Debian: apt-get install libopenmpi-dev)"
         }
-        Family::Mpich if reason.contains("mpi.h") => " (on Debian: apt-get install libmpich-dev)",
+        Some(Family::Mpich) if reason.contains("mpi.h") => {
+            " (on Debian: apt-get install libmpich-dev)"
+        }
         _ => "",
     };
     Err(format!("{compiler} cannot build {name}: {reason}{advice}"))

@@ -178,6 +178,20 @@ pub static WORKLOADS: Target = Target {
     reason: "whatever a program sends, copytune may not cost it more than 1 %; the intervals of all programs hold together, and a loss of 2 % must not hide in them",
 };
 
+/// Programs that let copytune choose, in the third run, against their best fixed choice.
+pub static REGIONS: Target = Target {
+    name: "regions",
+    bound: Bound::AsFast(0.952, 0.93),
+    reason: "at most 5 % longer: who marks a region must not lose what a table of fixed choices, measured by hand, would have given",
+};
+
+/// A decided execution of a region: begin, one choice, end.
+pub static REGION: Target = Target {
+    name: "overhead-region",
+    bound: Bound::AtMost(120.0, Unit::Instructions),
+    reason: "some 30 ns, so that work of a few microseconds can be a region",
+};
+
 /// Runs of the workloads with copytune that had another result than the run without.
 pub static WORKLOADS_SAME: Target = Target {
     name: "workloads-different",

@@ -15,6 +15,7 @@ mod copy;
 mod nas;
 mod outputs;
 mod patterns;
+mod regions;
 mod space;
 mod transfer;
 mod workloads;
@@ -33,7 +34,7 @@ use outputs::Outputs;
     subcommand_negates_reqs = true,
     disable_help_subcommand = true,
     subcommand_help_heading = "Benchmarks with options of their own",
-    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench bandwidth|convergence|copy|exchange|nas|patterns|pingping|pingpong|space|workloads [OPTIONS]"
+    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench bandwidth|convergence|copy|exchange|nas|patterns|pingping|pingpong|regions|space|workloads [OPTIONS]"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -70,6 +71,7 @@ enum Apart {
     ///
     /// Example: copytune bench pingpong --mpi openmpi --sizes 64K,1M
     Pingpong(Box<transfer::Args>),
+    Regions(Box<regions::Args>),
     Space(Box<space::Args>),
     Workloads(Box<workloads::Args>),
 }
@@ -85,6 +87,7 @@ impl Apart {
             Apart::Patterns(args) => args.run(),
             Apart::Pingping(args) => args.run(&bench::transfer::PINGPING),
             Apart::Pingpong(args) => args.run(&bench::transfer::PINGPONG),
+            Apart::Regions(args) => args.run(),
             Apart::Space(args) => args.run(),
             Apart::Workloads(args) => args.run(),
         }
@@ -166,7 +169,7 @@ fn benchmark(name: &str) -> Result<&'static Benchmark, String> {
     found.copied().ok_or_else(|| {
         let names: Vec<&str> = BENCHMARKS.iter().map(|b| b.name).collect();
         format!(
-            "there is {}, bandwidth, convergence, copy, exchange, nas, patterns, pingping, pingpong, space, workloads",
+            "there is {}, bandwidth, convergence, copy, exchange, nas, patterns, pingping, pingpong, regions, space, workloads",
             names.join(", ")
         )
     })

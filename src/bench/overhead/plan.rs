@@ -1,6 +1,6 @@
 //! What the program is run for: its windows, the runs that open them, and whether a run has done what it should.
 
-use super::super::targets::{CALL, COPY, STEP, Target};
+use super::super::targets::{CALL, COPY, REGION, STEP, Target};
 use crate::state::{RankState, format::Phase, states_at};
 use std::path::Path;
 
@@ -80,6 +80,13 @@ pub(super) const FOLLOWED: Window = Window {
     target: &STEP,
 };
 
+/// Regions that a program marks.
+pub(super) const REGIONS: [Window; 1] = [Window {
+    name: "region-decided",
+    about: "an execution of a region, decided: begin, one choice, end",
+    target: &REGION,
+}];
+
 /// Size of the message that is decided about, as in the program.
 const DECIDED_BYTES: u64 = 2 * 16 * 1024;
 /// Executions in the windows that each explored interval must have been explored in, as in the program.
@@ -112,14 +119,14 @@ pub(super) fn runs() -> [Run; 6] {
         },
         Run {
             name: "tune",
-            windows: names(&[&COPIES, &CALLS]),
+            windows: names(&[&COPIES, &CALLS, &REGIONS]),
             // Slower than anything under valgrind, where each repetition is emulated: the decision must be
             // for the default.
             environment: Some(&[("COPYTUNE_ROUTINES", "rep-movsb")]),
         },
         Run {
             name: "replay",
-            windows: names(&[&CALLS]),
+            windows: names(&[&CALLS, &REGIONS]),
             environment: Some(&[("COPYTUNE_MODE", "replay")]),
         },
         Run {
@@ -144,7 +151,13 @@ pub(super) fn runs() -> [Run; 6] {
 pub(super) fn problem_of(dir: &Path, run: &Run) -> Result<Option<String>, String> {
     Ok(match run.name {
         "tune" => match phases(dir, |bytes| bytes == DECIDED_BYTES)?.as_slice() {
-            [(Phase::Rejected, _)] => None,
+            [(Phase::Rejected, _)] => {
+                // A region's variables are sites without bytes, and nothing else without bytes is tuned.
+                let without = phases(dir, |bytes| bytes == 0)?;
+                let is_adopted = without.iter().any(|(phase, _)| *phase == Phase::Adopted);
+                let problem = || "the region's faster choice was not adopted".to_owned();
+                (!is_adopted).then(problem)
+            }
             other => Some(format!(
                 "the interval that should be decided for the default is {other:?}"
             )),

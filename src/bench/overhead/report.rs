@@ -5,7 +5,9 @@ use super::super::table::Table;
 use super::super::targets::{RECORDING, STEP, Target};
 use super::super::{Figure, Findings};
 use super::Count;
-use super::plan::{CALLS, COPIES, DRY_RUN, EXPLORING, FOLLOWED, STEPS, SWITCHED_OFF, Window};
+use super::plan::{
+    CALLS, COPIES, DRY_RUN, EXPLORING, FOLLOWED, REGIONS, STEPS, SWITCHED_OFF, Window,
+};
 use std::collections::BTreeMap;
 
 /// The tables and figures of one library.
@@ -39,7 +41,7 @@ pub(super) fn report(library: &Library, counts: &[Count], findings: &mut Finding
         format!("{title}: instructions per call"),
         &["call", "mode", "MPI alone", "copytune"],
     );
-    for window in CALLS.iter().chain(&STEPS) {
+    for window in CALLS.iter().chain(&REGIONS).chain(&STEPS) {
         for run in ["tune", "replay", EXPLORING] {
             let Some(count) = find(run, window) else {
                 continue;
@@ -106,6 +108,7 @@ fn dearest(title: &str, counts: &[Count]) -> Vec<Table> {
     [
         ("tune", &CALLS[0]),
         ("tune", &CALLS[3]),
+        ("tune", &REGIONS[0]),
         (EXPLORING, &STEPS[0]),
         (DRY_RUN, &CALLS[0]),
     ]

@@ -2,9 +2,11 @@
 
    Start it under `valgrind --tool=callgrind --collect-atstart=no`. Each window ends with a dump that bears its
    name; standard output gives one line `WINDOW UNITS` for each, in the order of the dumps. A window's
-   unit is one copy or one MPI call.
+   unit is one copy, one MPI call or one execution of a region.
 
    usage: overhead WINDOW...   (all windows of the command line, in their order) */
+#include "copytune.h"
+
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -150,6 +152,33 @@ static void exploration_of_four_window(const char *name, int bytes, bool first)
     close_window(name, first ? times : 3 * times);
 }
 
+/* The second choice does so much less that it is adopted on any machine. */
+NOINLINE void executions(int region, int variable, long times)
+{
+    for (long i = 0; i < times; i++) {
+        copytune_begin(region);
+        long rounds = copytune_choice(region, variable) ? 20 : 1000;
+        for (volatile long j = 0; j < rounds; j++)
+            continue;
+        copytune_end(region);
+    }
+}
+
+/* As in settled_windows; long enough for the samples by which drift is found. */
+static void region_windows(const char *name)
+{
+    const long times = 2048;
+    int region = copytune_region("region");
+    int variable = copytune_variable(region, "rounds", 2, NULL);
+    executions(region, variable, DECISION);
+    for (int window = 0; window < 9; window++) {
+        toggle();
+        executions(region, variable, times);
+        toggle();
+        close_window(name, times);
+    }
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -173,6 +202,8 @@ int main(int argc, char **argv)
             nonblocking_window(name);
         else if (strcmp(name, "sendrecv-decided") == 0)
             settled_windows(name, LARGE, DECISION);
+        else if (strcmp(name, "region-decided") == 0)
+            region_windows(name);
         else if (strcmp(name, "exploration") == 0)
             exploration_window(name);
         else if (strcmp(name, "exploration-of-four") == 0)

@@ -68,9 +68,9 @@ impl Kind {
 pub const USUAL: &[Kind] = &[Kind::Without, Kind::First, Kind::Third, Kind::Replay];
 
 /// So many rounds start from the same prepared state.
-const ROUNDS_OF_A_STATE: usize = 4;
+pub(super) const ROUNDS_OF_A_STATE: usize = 4;
 /// Runs that prepare one.
-const PREPARING: usize = 2;
+pub(super) const PREPARING: usize = 2;
 
 /// How long a run may take whose ranks wait for a core with each message.
 const CROWDED: Duration = Duration::from_secs(3600);
@@ -265,7 +265,7 @@ impl Case<'_> {
 }
 
 /// Copies what lies in a directory, and the directories in it.
-fn copy(from: &Path, to: &Path) -> Result<(), String> {
+pub(super) fn copy(from: &Path, to: &Path) -> Result<(), String> {
     fn all(from: &Path, to: &Path) -> io::Result<()> {
         fs::create_dir_all(to)?;
         for entry in fs::read_dir(from)? {
