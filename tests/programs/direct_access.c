@@ -197,7 +197,7 @@ static void *one_thread(void *argument) {
 
 /* However many threads read from a process, what they need of it is there once, and beyond the numbers that select(2) knows. */
 /* FDSize of proc_pid_status(5). */
-static int descriptors(void) {
+static int table_size(void) {
     char line[256];
     int size = 0;
     FILE *status = fopen("/proc/self/status", "r");
@@ -233,7 +233,7 @@ static void threads(void) {
     }
     CHECK(questions <= 1);
     /* The table has not grown for them, which takes a process with threads many milliseconds. */
-    CHECK(descriptors() < 1024);
+    CHECK(table_size() < 1024);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
