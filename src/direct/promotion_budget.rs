@@ -32,6 +32,9 @@ const FEW: u32 = 4;
 const PAYS: u64 = 2;
 /// Promotions at the first send would have paid where they would have saved so many quarters of what they would have cost.
 const PAYS_AT_ONCE: u64 = 5;
+/// So many times the usual debt is allowed then: 10 ms and 1 % of the time. Who sends many long buffers in turn cannot
+/// gain by the usual one, which few of their promotions exhaust before any of them comes again.
+const KNOWN_CREDITS: u64 = 2;
 /// Where they would not have, so many times the usual wait is the longest. The usual one is no choice: who waits as long as a promotion
 /// is worth and sends no more than a quarter as many messages then has lost nearly all of its price.
 const MOST_PATIENCE: u64 = 16;
@@ -276,9 +279,13 @@ impl Buffer {
         }
         // What was asked for did not come.
         account.debt = account.debt.saturating_sub(core::mem::take(&mut self.owed));
+        let credit = match advice {
+            Advice::AtOnce => copy.credit.saturating_mul(KNOWN_CREDITS),
+            _ => copy.credit,
+        };
         let is_worth_it = match urgency {
             Urgency::Forced => true,
-            _ if account.debt.saturating_add(copy.price) > copy.credit => false,
+            _ if account.debt.saturating_add(copy.price) > credit => false,
             _ if self.reads < AT_ONCE << self.losses => false,
             Urgency::Known => true,
             Urgency::Unknown => {

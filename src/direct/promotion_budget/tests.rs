@@ -184,6 +184,36 @@ fn a_program_that_runs_again_promotes_at_once_or_not_at_all() {
     assert_eq!(runs(100, 2), [(900, 4100), (900, 4950)]);
 }
 
+/// Many buffers in turn, whose promotions take more than the credit together. What earlier runs have shown lets more be owed, but
+/// not any amount: buffers that do not come again cost that at most.
+#[test]
+fn what_is_known_to_pay_may_be_owed_longer() {
+    const BUFFERS: usize = 10;
+    let before = Paid {
+        bytes: 65_536,
+        spent: 0,
+        saved: 0,
+        worth: Worth {
+            potential: 2000,
+            price: 900,
+        },
+    };
+    let promoted_when_sent_once_more = |known: bool, buffers: usize| {
+        let mut world = World::default();
+        if known {
+            world.account.begin_with(before, CREDIT);
+        }
+        for number in (0..buffers).chain(0..buffers) {
+            world.send(number, 100, 900, Urgency::Unknown);
+        }
+        world.promotions / 900
+    };
+    assert_eq!(promoted_when_sent_once_more(false, BUFFERS), 0);
+    assert_eq!(promoted_when_sent_once_more(true, BUFFERS), BUFFERS as u64);
+    let most = CREDIT * KNOWN_CREDITS / 900 + 1;
+    assert!(promoted_when_sent_once_more(true, 1000) <= most);
+}
+
 /// A program that sent its buffers a few times, and then runs long.
 #[test]
 fn what_did_not_pay_in_earlier_runs_is_promoted_later_where_it_goes_on() {

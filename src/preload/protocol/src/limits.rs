@@ -7,6 +7,7 @@ use core::ffi::c_int;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 use std::fs;
+use std::io::Read;
 use std::sync::OnceLock;
 
 /// One part in so many: of the address space that a limited process has left, of its descriptors, and of its mappings.
@@ -100,11 +101,18 @@ pub fn lift(descriptor: c_int) -> c_int {
     }
 }
 
-/// How many descriptors this process could have before the kernel's table of them grows (FDSize of proc_pid_status(5)).
+/// How many descriptors this process could have before the kernel's table of them grows (FDSize of proc_pid_status(5)); 0: it does not
+/// say. Without an allocation, so that a forked child may ask.
 fn table_size() -> u64 {
-    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let size = text.lines().find_map(|line| line.strip_prefix("FDSize:"));
-    size.and_then(|size| size.trim().parse().ok()).unwrap_or(0)
+    let mut text = [0; 1024];
+    let read = fs::File::open("/proc/self/status").and_then(|mut file| file.read(&mut text));
+    let text = &text[..read.unwrap_or(0)];
+    let lines = text.split(|&byte| byte == b'\n');
+    let size = lines
+        .filter_map(|line| line.strip_prefix(b"FDSize:"))
+        .next();
+    let digits = size.unwrap_or(&[]).trim_ascii().iter();
+    digits.fold(0, |number, digit| number * 10 + u64::from(digit & 0xf))
 }
 
 /// Whether this process, which has `count` mappings, may have so many more.
