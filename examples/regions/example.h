@@ -53,6 +53,17 @@ static inline bool read_settings(int argc, char **argv, int choices, struct sett
     return true;
 }
 
+/* Room for so many elements, all zero; without memory the program ends. */
+static inline void *zeroed(const char *program, long count, size_t size)
+{
+    void *room = calloc((size_t)count, size);
+    if (room == NULL) {
+        fprintf(stderr, "%s: no memory for %ld elements; use a smaller --size\n", program, count);
+        exit(2);
+    }
+    return room;
+}
+
 /* Seconds since some moment. */
 static inline double now(void)
 {

@@ -14,12 +14,7 @@ static const int widths[CHOICES] = {8, 4, 6, 11, 13, 16};
 
 static uint32_t *numbers(long count)
 {
-    uint32_t *room = calloc((size_t)count, sizeof *room);
-    if (room == NULL) {
-        fprintf(stderr, "sort: no memory for %ld keys; use a smaller --size\n", count);
-        exit(2);
-    }
-    return room;
+    return zeroed("sort", count, sizeof(uint32_t));
 }
 
 /* Sorts the keys by the digit that begins at that bit, and leaves those with equal digits in their order. */

@@ -28,12 +28,7 @@ struct rod {
 
 static double *numbers(long count)
 {
-    double *room = calloc((size_t)count, sizeof *room);
-    if (room == NULL) {
-        fprintf(stderr, "stencil: no memory for %ld numbers; use a smaller --size\n", count);
-        exit(2);
-    }
-    return room;
+    return zeroed("stencil", count, sizeof(double));
 }
 
 /* A time step of a block; the cells at its ends stay. */

@@ -25,6 +25,7 @@ mod pingpong;
 pub mod programs;
 mod progress;
 pub mod regions;
+mod reported;
 pub mod runs;
 pub mod seeds;
 mod selection;

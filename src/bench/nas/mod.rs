@@ -7,7 +7,7 @@ use super::compare::order;
 use super::csv::Csv;
 use super::mpi::{Copies, Job, Library};
 use super::pingpong::note_on_cores;
-use super::{Findings, Progress, Results, Setting, programs};
+use super::{Findings, Progress, Results, Setting, programs, reported};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -77,7 +77,7 @@ impl Program {
     fn seconds(self, output: &str) -> Result<f64, String> {
         match self {
             Program::Grid => grid_seconds(output),
-            _ => nas_seconds(output),
+            _ => reported::seconds(output),
         }
     }
 }
@@ -250,8 +250,9 @@ impl Bench<'_> {
                 .env("COPYTUNE_MODE", "replay"),
         };
         self.setting.journal.step(&format!("{series} {step}"), || {
-            self.program
-                .seconds(&job.run(&self.setting.scratch)?.stdout)
+            let output = job.run(&self.setting.scratch)?.stdout;
+            let seconds = self.program.seconds(&output);
+            seconds.map_err(|error| format!("{}: {error}", self.title))
         })
     }
 }
@@ -288,20 +289,6 @@ fn csv(series: &[Series]) -> String {
     csv.finish()
 }
 
-fn nas_seconds(output: &str) -> Result<f64, String> {
-    if !output.contains("Verification: successful") {
-        return Err(
-            "a NAS program computed a wrong result; do not trust this machine or this library"
-                .to_owned(),
-        );
-    }
-    output
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("Time in seconds:"))
-        .and_then(|seconds| seconds.trim().parse().ok())
-        .ok_or_else(|| "a NAS program reported no time".to_owned())
-}
-
 /// Of all iterations, on the slowest process.
 fn grid_seconds(output: &str) -> Result<f64, String> {
     let line = output
@@ -311,7 +298,7 @@ fn grid_seconds(output: &str) -> Result<f64, String> {
     number("slowest_mean_seconds")
         .zip(number("iterations"))
         .map(|(mean, iterations)| mean * iterations)
-        .ok_or_else(|| "the program grid reported no time".to_owned())
+        .ok_or_else(|| "it reported no time".to_owned())
 }
 
 #[cfg(test)]

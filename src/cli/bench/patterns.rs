@@ -8,6 +8,7 @@ use super::Setup;
 use super::outputs::Outputs;
 use super::transfer::rounds;
 use crate::cli::Outcome;
+use crate::cli::values::{by_name, names};
 
 const COMPARED: &str = "\
 Each pattern runs, all sizes in one run and with as many iterations as users' benchmarks have: without copytune; with it for the first time; for the third time; \
@@ -60,18 +61,12 @@ impl Args {
     }
 }
 
-fn names() -> String {
-    let names: Vec<&str> = PATTERNS.iter().map(|one| one.name).collect();
-    names.join(", ")
-}
-
 fn compared() -> String {
-    format!("{COMPARED}\n\nPatterns: {}", names())
+    format!("{COMPARED}\n\nPatterns: {}", names(&PATTERNS, |one| one.name))
 }
 
 fn pattern(text: &str) -> Result<&'static Pattern, String> {
-    let found = PATTERNS.iter().find(|one| one.name == text);
-    found.ok_or_else(|| format!("one of {}", names()))
+    by_name(text, &PATTERNS, |one| one.name)
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

@@ -7,6 +7,7 @@ use super::Setup;
 use super::outputs::Outputs;
 use super::transfer::rounds;
 use crate::cli::Outcome;
+use crate::cli::values::by_name;
 
 /// Programs that let copytune choose a block, a digit, a way: beside every fixed choice
 ///
@@ -42,9 +43,5 @@ impl Args {
 }
 
 fn example(text: &str) -> Result<&'static Example, String> {
-    let found = EXAMPLES.iter().find(|one| one.name == text);
-    found.ok_or_else(|| {
-        let names: Vec<&str> = EXAMPLES.iter().map(|one| one.name).collect();
-        format!("one of {}", names.join(", "))
-    })
+    by_name(text, &EXAMPLES, |one| one.name)
 }

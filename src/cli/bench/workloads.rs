@@ -7,6 +7,7 @@ use super::Setup;
 use super::outputs::Outputs;
 use super::transfer::rounds;
 use crate::cli::Outcome;
+use crate::cli::values::by_name;
 
 /// Programs whose communication is irregular, small or in steps, with and without copytune
 ///
@@ -50,11 +51,7 @@ impl Args {
 }
 
 fn workload(text: &str) -> Result<&'static Workload, String> {
-    let found = WORKLOADS.iter().find(|one| one.name == text);
-    found.ok_or_else(|| {
-        let names: Vec<&str> = WORKLOADS.iter().map(|one| one.name).collect();
-        format!("one of {}", names.join(", "))
-    })
+    by_name(text, &WORKLOADS, |one| one.name)
 }
 
 fn class(text: &str) -> Result<char, String> {

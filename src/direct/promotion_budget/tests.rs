@@ -16,14 +16,6 @@ struct World {
     saved: u64,
 }
 
-#[test]
-fn ranks_that_take_turns_share_the_credit() {
-    assert_eq!(part_of_credit(2, 2), 1.0);
-    assert_eq!(part_of_credit(2, 64), 1.0);
-    assert_eq!(part_of_credit(6, 2), 1.0 / 3.0);
-    assert_eq!(part_of_credit(0, 0), 1.0);
-}
-
 #[derive(Default, Clone, Copy, PartialEq)]
 enum State {
     #[default]
@@ -76,20 +68,28 @@ proptest! {
     #[test]
     fn promotions_never_take_longer_than_what_answers_for_them(
         known in any::<bool>(),
+        learnt in prop::option::of((1u64..8000, 1u64..3000)),
         sizes in prop::collection::vec((1u64..200, 1u64..3000), 1..12),
         steps in prop::collection::vec((any::<prop::sample::Index>(), 1usize..200, 0u8..4), 1..200),
     ) {
         let urgency = if known { Urgency::Known } else { Urgency::Unknown };
+        let credit = CREDIT * if learnt.is_some() { KNOWN_CREDITS } else { 1 };
         let mut world = World::default();
+        if let Some((potential, price)) = learnt {
+            let worth = Worth { potential, price };
+            for bytes in [1000, 10_000, 100_000] {
+                world.account.begin_with(Paid { bytes, spent: 0, saved: 0, worth }, CREDIT);
+            }
+        }
         for (which, times, end) in steps {
             let number = which.index(sizes.len());
             // Times are even: half of one is exact.
             let (ticks, price) = (sizes[number].0 * 2, sizes[number].1);
             for _ in 0..times {
                 world.send(number, ticks, price, urgency);
-                let answer = world.saved + CREDIT;
+                let answer = world.saved + credit;
                 prop_assert!(world.promotions <= answer, "{} > {answer}", world.promotions);
-                prop_assert!(world.account.debt() <= CREDIT);
+                prop_assert!(world.account.debt() <= credit);
             }
             if end == 0 {
                 world.lose(number);
@@ -307,6 +307,14 @@ fn what_is_asked_for_in_vain_is_asked_for_ever_more_rarely() {
         );
     }
     assert!((8..=14).contains(&asked), "{asked}");
+}
+
+#[test]
+fn ranks_that_take_turns_share_the_credit() {
+    assert_eq!(part_of_credit(2, 2), 1.0);
+    assert_eq!(part_of_credit(2, 64), 1.0);
+    assert_eq!(part_of_credit(6, 2), 1.0 / 3.0);
+    assert_eq!(part_of_credit(0, 0), 1.0);
 }
 
 #[test]

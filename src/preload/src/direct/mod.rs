@@ -16,7 +16,7 @@ mod shared;
 mod transparency;
 
 pub use copytune_protocol::notice::Notice;
-pub use receiver::direct_read::Read;
+pub use receiver::read::Read;
 pub use receiver::reader::{Chooser, Outcome, Reader};
 pub use sender::promotion::{has_requests, hide, hide_others, is_send_watched, sending};
 pub use shared::attention::{ACKNOWLEDGED, REQUESTED};

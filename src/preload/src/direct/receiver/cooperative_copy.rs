@@ -2,7 +2,7 @@
 //! or by the kernel, and waits for those that the sender has claimed. Whether an offer pays is tried out (see
 //! `copytune_core::direct::offer_trial`).
 
-use crate::direct::receiver::direct_read::Read;
+use crate::direct::receiver::read::Read;
 use crate::direct::shared::switches::{be_late, is_forced};
 use crate::sys::clock;
 use copytune_core::direct::offer_trial::{Plan, Trial};
@@ -12,9 +12,7 @@ use copytune_protocol::mappings::Mappings;
 use copytune_protocol::offer::{Claimed, Cut, Terms};
 use copytune_protocol::peer::Peer;
 use copytune_protocol::{CREDULOUS, Kernel};
-use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
-use libc::iovec;
 
 /// Shorter messages gain nothing where a routine copies them: 128 KiB took 6.8 µs in chunks of 32 KiB, and 6.3 to 6.6 without the
 /// sender (as measured for [`Cut::BY_ROUTINE`]). Where the kernel does, they gain less than a promotion that comes sooner.
@@ -153,9 +151,9 @@ impl Cooperation {
             return None;
         }
         let before = clock::now();
-        let copy = |(start, bytes)| {
+        let copy = |chunk| {
             // SAFETY: inside the read, for which the caller answers.
-            unsafe { copy_chunk(read, kernel, start, bytes) }
+            unsafe { read.copy_by_kernel(kernel, [chunk]) }
         };
         let shared = match plan.offers {
             true => share(
@@ -183,21 +181,6 @@ impl Cooperation {
         }
         Some(helped)
     }
-}
-
-/// Has the kernel copy a part of the read. False: not all of it could be copied.
-///
-/// # Safety
-/// The part lies in the read, whose target is valid; `kernel` is process_vm_readv(2).
-unsafe fn copy_chunk(read: &Read, kernel: Kernel, start: usize, bytes: usize) -> bool {
-    let piece = |address: usize| iovec {
-        iov_base: address.wrapping_add(start) as *mut c_void,
-        iov_len: bytes,
-    };
-    let (local, remote) = (piece(read.target as usize), piece(read.source));
-    // SAFETY: as the caller promises.
-    let done = unsafe { kernel(read.process, &raw const local, 1, &raw const remote, 1, 0) };
-    done == bytes as isize
 }
 
 /// What became of an offer.

@@ -1,9 +1,10 @@
 //! Reading one message directly: finding out where it lies now, and copying it from there.
 
 use crate::direct::receiver::cooperative_copy::{Cooperation, MIN_COOPERATIVE_BYTES, Part};
+use crate::direct::receiver::read::Read;
 use crate::direct::shared::report;
 use crate::sys::clock;
-use crate::sys::next::{self};
+use crate::sys::next;
 use copytune_core::routines::CopyFn;
 use copytune_protocol::mappings::Mapping;
 use copytune_protocol::notice::{Location, Notice, pages};
@@ -11,9 +12,7 @@ use copytune_protocol::notices::MAX_NOTICE_BYTES;
 use copytune_protocol::peer::Peer;
 use copytune_protocol::{CREDULOUS, PAGE};
 use copytune_protocol::{Clock, Kernel};
-use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
-use libc::{iovec, pid_t};
 
 /// By which a reader waits for a sender's answer.
 const CLOCK: Clock = Clock {
@@ -25,19 +24,6 @@ const CLOCK: Clock = Clock {
 const MAX_PIECES: usize = 8;
 /// Direct reads of a message without a notice after which one is asked for.
 const READS_WITHOUT_NOTICE: u32 = 8;
-
-/// One read, as process_vm_readv is asked for it.
-#[derive(Debug, Clone, Copy)]
-pub struct Read {
-    /// From which process.
-    pub process: pid_t,
-    /// To where.
-    pub target: *mut u8,
-    /// From where in it.
-    pub source: usize,
-    /// How many bytes.
-    pub bytes: usize,
-}
 
 /// Where a message was found the last times. A hint where to look: only a look at the moment of the copy counts.
 #[derive(Debug, Clone, Copy, Default)]
@@ -354,22 +340,7 @@ fn notice_at<'a>(peer: &'a Peer, view: &View) -> Option<&'a Notice> {
 /// # Safety
 /// As [`read`].
 unsafe fn edges(read: &Read, head: usize, tail: usize, kernel: Kernel) -> Option<()> {
-    let last = read.bytes - tail;
-    // SAFETY: inside the target.
-    let target = unsafe { read.target.add(last) };
-    let local = [
-        piece(read.target as usize, head),
-        piece(target as usize, tail),
-    ];
-    let remote = [piece(read.source, head), piece(read.source + last, tail)];
     // SAFETY: as the caller promises, for two parts of its ranges.
-    let done = unsafe { kernel(read.process, local.as_ptr(), 2, remote.as_ptr(), 2, 0) };
-    (done == (head + tail) as isize).then_some(())
-}
-
-fn piece(address: usize, bytes: usize) -> iovec {
-    iovec {
-        iov_base: address as *mut c_void,
-        iov_len: bytes,
-    }
+    let all = unsafe { read.copy_by_kernel(kernel, [(0, head), (read.bytes - tail, tail)]) };
+    all.then_some(())
 }

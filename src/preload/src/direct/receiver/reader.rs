@@ -1,7 +1,8 @@
 //! The history of reads: which recur, which are made directly (see `direct_read`), and by which routine.
 
 use crate::direct::receiver::cooperative_copy::Cooperation;
-use crate::direct::receiver::direct_read::{self, Read, View};
+use crate::direct::receiver::direct_read::{self, View};
+use crate::direct::receiver::read::Read;
 use crate::direct::receiver::{candidates, peers};
 use crate::direct::shared::report::{self, explain};
 use crate::direct::shared::switches::is_forced;

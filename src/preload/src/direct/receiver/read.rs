@@ -1,0 +1,44 @@
+//! A read that is to be made, and how the kernel makes parts of it.
+
+use copytune_protocol::Kernel;
+use core::ffi::c_void;
+use libc::{c_ulong, iovec, pid_t};
+
+/// One read, as process_vm_readv is asked for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Read {
+    /// From which process.
+    pub process: pid_t,
+    /// To where.
+    pub target: *mut u8,
+    /// From where in it.
+    pub source: usize,
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+impl Read {
+    /// Has the kernel copy these parts, each given by its first byte and its length. False: not all of it could be copied.
+    ///
+    /// # Safety
+    /// The parts lie in the read, and its target is valid for them; `kernel` is process_vm_readv(2).
+    pub unsafe fn copy_by_kernel<const N: usize>(
+        &self,
+        kernel: Kernel,
+        parts: [(usize, usize); N],
+    ) -> bool {
+        let pieces = |address: usize| {
+            parts.map(|(start, bytes)| iovec {
+                iov_base: address.wrapping_add(start) as *mut c_void,
+                iov_len: bytes,
+            })
+        };
+        let (local, remote) = (pieces(self.target as usize), pieces(self.source));
+        let (local, remote) = (local.as_ptr(), remote.as_ptr());
+        let wanted: usize = parts.iter().map(|(_, bytes)| bytes).sum();
+        let count = N as c_ulong;
+        // SAFETY: as the caller promises; both lists have N pieces.
+        let done = unsafe { kernel(self.process, local, count, remote, count, 0) };
+        done == wanted as isize
+    }
+}
