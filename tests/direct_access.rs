@@ -23,6 +23,11 @@ fn a_child_keeps_nothing() {
 }
 
 #[test]
+fn what_the_program_has_where_the_signpost_stands_stays() {
+    exact(PROGRAM, &["occupied"], 10);
+}
+
+#[test]
 fn files_of_the_program_are_its_own() {
     exact(PROGRAM, &["descriptors"], 100);
 }

@@ -94,6 +94,37 @@ static void child_alone(void) {
     free(out);
 }
 
+/* Where the signpost stands that leads peers to a process's shared pages (src/preload/protocol/src/handover.rs). */
+#define SIGNPOST ((void *)0x637074750000)
+
+/* Before MPI_Init the launcher knows the rank. */
+static int is_first(void) {
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (rank == NULL) rank = getenv("PMI_RANK");
+    CHECK(rank != NULL);
+    return atoi(rank) == 0;
+}
+
+/* On one rank the program has something else there, which begins like a way. */
+static void occupy(void) {
+    void **page = mmap(SIGNPOST, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    CHECK(page == SIGNPOST);
+    page[0] = page;
+}
+
+static void occupied(void) {
+    unsigned char *out = malloc(LENGTH);
+    swap(out, LENGTH);
+    if (check_rank == 0) {
+        void **page = SIGNPOST;
+        CHECK(page[0] == page);
+        page[1] = out;
+        CHECK(munmap(page, PAGE) == 0);
+    }
+    swap(out, LENGTH);
+    free(out);
+}
+
 static volatile int over;
 
 /* Puts a file of the program in the place of each descriptor that leads to the shared pages, and that one back again. */
@@ -305,12 +336,13 @@ static void reclaimed(void) {
 
 int main(int argc, char **argv) {
     static const struct way ways[] = {
-        {"looked_at", looked_at}, {"stranger", stranger}, {"child_alone", child_alone}, {"descriptors", descriptors},
+        {"looked_at", looked_at}, {"stranger", stranger}, {"child_alone", child_alone}, {"occupied", occupied}, {"descriptors", descriptors},
         {"space", space},         {"mappings", mappings}, {"threads", threads},
         {"reclaimed", reclaimed}, {"over_the_ends", over_the_ends}};
     int level;
     CHECK(argc > 1);
     if (strcmp(argv[1], "space") == 0) limit_space();
+    if (strcmp(argv[1], "occupied") == 0 && is_first()) occupy();
     fork_words = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK((void *)fork_words != MAP_FAILED && pthread_atfork(NULL, NULL, wait_in_child) == 0);
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);

@@ -4,7 +4,6 @@
 //! mapped; and those alone can get it whom the kernel lets copy from the process (see `handover`). The process itself has no
 //! descriptor of it either, and does by mappings whatever there is to be done with it.
 
-use crate::Kernel;
 use crate::liveness::{Life, MAX_LIVES};
 use crate::mappings::File;
 use crate::notice::Notice;
@@ -13,7 +12,6 @@ use crate::window::{self, Key, Window};
 use crate::{PAGE, handover, limits, notices};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use libc::{iovec, pid_t};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 
@@ -148,20 +146,6 @@ pub struct Arena {
 }
 
 static OWN: OnceLock<Arena> = OnceLock::new();
-
-/// Whether the process that the kernel copy reaches by this id has the cookie at that address, and lets it be read.
-pub fn has_cookie(process: pid_t, cookie: u64, address: u64, kernel: Kernel) -> bool {
-    let mut found = 0u64;
-    let piece = |address: *mut c_void| iovec {
-        iov_base: address,
-        iov_len: size_of::<u64>(),
-    };
-    let local = piece((&raw mut found).cast());
-    let remote = piece(address as *mut c_void);
-    // SAFETY: process_vm_readv(2) into a live variable of that size.
-    let read = unsafe { kernel(process, &raw const local, 1, &raw const remote, 1, 0) };
-    read == size_of::<u64>() as isize && found != 0 && found == cookie
-}
 
 /// This process's arena, if it has one.
 #[inline]

@@ -14,7 +14,7 @@ use copytune_protocol::Kernel;
 use copytune_protocol::notice::Notice;
 use copytune_protocol::notices::Answers;
 use copytune_protocol::offer::{Help, Offer, Terms};
-use copytune_protocol::{arena, mappings};
+use copytune_protocol::{arena, handover, mappings};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
@@ -212,8 +212,9 @@ fn copy(help: &Help<'_>) {
 /// Whether the process that the kernel reaches by the receiver's id is the receiver. Ids differ between namespaces, and come
 /// again after a process's end.
 fn is_known(terms: &Terms, read: Kernel) -> bool {
-    pid_t::try_from(terms.process)
-        .is_ok_and(|process| arena::has_cookie(process, terms.cookie, terms.cookie_address, read))
+    pid_t::try_from(terms.process).is_ok_and(|process| {
+        handover::has_cookie(process, terms.cookie, terms.cookie_address, read)
+    })
 }
 
 /// Writes a part of the message. The kernel checks both addresses and reports a wrong one.
