@@ -1,5 +1,6 @@
-//! Progress on stderr, with the time left.
+//! Progress on stderr, with the time left: a bar on a terminal, else a line for each step.
 
+use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -13,8 +14,12 @@ pub struct Progress {
     /// Of it, what an interrupted run had measured: it says nothing of the pace.
     kept: f64,
     all: f64,
-    terminal: bool,
+    /// On a terminal.
+    bar: Option<ProgressBar>,
 }
+
+/// Parts of a bar's length.
+const PARTS: u64 = 1000;
 
 impl Progress {
     /// `all` is the sum of the steps' lengths, in any unit.
@@ -25,31 +30,33 @@ impl Progress {
             done: 0.0,
             kept: 0.0,
             all,
-            terminal: io::stderr().is_terminal(),
+            bar: io::stderr().is_terminal().then(new_bar),
         }
     }
 
     /// A part of a step begins, of which there are too many for a file: told on a terminal alone.
     pub fn detail(&mut self, what: &str) {
-        if self.terminal {
+        if self.bar.is_some() {
             self.step(what);
         }
     }
 
-    /// A step begins; on a terminal its line takes the place of the one before.
+    /// A step begins; on a terminal its name takes the place of the one before.
     pub fn step(&mut self, what: &str) {
         let (done, all) = (self.done - self.kept, self.all - self.kept);
         let left = match remaining(self.began.elapsed(), done, all) {
             Some(left) => format!("about {} s left", left.as_secs() + 1),
             None => "time left not known yet".to_owned(),
         };
-        let share = (100.0 * self.done / self.all) as u32;
-        let (start, end) = if self.terminal {
-            ("\r\x1b[K", "")
-        } else {
-            ("", "\n")
-        };
-        self.write(&format!("{start}{share:3} %  {what} ({left}){end}"));
+        let share = self.done / self.all;
+        if let Some(bar) = &self.bar {
+            bar.set_position((share * PARTS as f64) as u64);
+            bar.set_message(format!("{what} ({left})"));
+            return;
+        }
+        let line = format!("{:3} %  {what} ({left})\n", (100.0 * share) as u32);
+        // A closed stderr must not end a benchmark.
+        let _ = io::stderr().write_all(line.as_bytes());
     }
 
     /// The step that began has ended; it had this length.
@@ -68,17 +75,24 @@ impl Progress {
         self.all = self.done + left;
     }
 
-    /// Clears the line.
+    /// Clears the bar.
     pub fn finish(&self) {
-        if self.terminal {
-            self.write("\r\x1b[K");
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
         }
     }
+}
 
-    fn write(&self, text: &str) {
-        // A closed stderr must not end a benchmark.
-        let _ = io::stderr().write_all(text.as_bytes());
-    }
+fn new_bar() -> ProgressBar {
+    // What does not fit into a line is cut off.
+    let style = ProgressStyle::with_template("{percent:>3} % {bar:20} {wide_msg}");
+    let bar = match style {
+        Ok(style) => ProgressBar::new(PARTS).with_style(style),
+        Err(_) => ProgressBar::new(PARTS),
+    };
+    // Steps that follow each other quickly are not all drawn: the last one is, then.
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
 }
 
 /// Time left at the pace so far; `None` while nothing is done.
