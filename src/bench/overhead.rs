@@ -11,8 +11,7 @@
 //! - clock_gettime, should it be the clock. Callgrind's processor reports no invariant time stamp counter, so copytune is
 //!   told to use it all the same, as on real ones.
 //!
-//! What recording a flowgraph costs is a difference again: a call in a dry run, against the same call while copytune is
-//! switched off, which passes the bare hook.
+//! What recording a flowgraph costs is all that copytune adds to a call in a dry run.
 //!
 //! Callgrind emulates no AVX-512; which routine copies makes no difference to any figure here.
 

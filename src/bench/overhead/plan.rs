@@ -34,7 +34,7 @@ pub(super) const COPIES: [Window; 4] = [
     },
 ];
 
-pub(super) const CALLS: [Window; 4] = [
+pub(super) const CALLS: [Window; 5] = [
     Window {
         name: "sendrecv-empty",
         about: "Sendrecv, 0 bytes",
@@ -53,6 +53,11 @@ pub(super) const CALLS: [Window; 4] = [
     Window {
         name: DECIDED,
         about: "Sendrecv, 16 KiB, decided for the default",
+        target: &CALL,
+    },
+    Window {
+        name: "exchange-empty",
+        about: "2 Irecv, 2 Isend, Waitall, 0 bytes",
         target: &CALL,
     },
 ];

@@ -2,7 +2,7 @@
 
 use super::super::mpi::Library;
 use super::super::table::Table;
-use super::super::targets::{RECORDING, STEP, Target};
+use super::super::targets::{CALL, RECORDING, STEP, Target};
 use super::super::{Figure, Findings};
 use super::Count;
 use super::plan::{
@@ -76,14 +76,16 @@ pub(super) fn report(library: &Library, counts: &[Count], findings: &mut Finding
         }
     }
     let mut recording = Table::new(
-        format!("{title}: instructions per call in a dry run"),
-        &["call", "copytune", "switched off", "added"],
+        format!(
+            "{title}: instructions that copytune adds to a call in a dry run, and switched off"
+        ),
+        &["call", "dry run", "switched off"],
     );
     for window in &CALLS {
         if let (Some(with), Some(without)) = (find(DRY_RUN, window), find(SWITCHED_OFF, window)) {
-            let added = with.own - without.own;
-            take(&RECORDING, added);
-            let cells = [with.own, without.own, added].map(|value| format!("{value:.0}"));
+            take(&RECORDING, with.own);
+            take(&CALL, without.own);
+            let cells = [with.own, without.own].map(|value| format!("{value:.0}"));
             recording.row(std::iter::once(window.about.to_owned()).chain(cells));
         }
     }

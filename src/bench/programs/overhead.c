@@ -88,6 +88,19 @@ NOINLINE void nonblocking(long times)
     }
 }
 
+/* Sends that end at once have the same request, all of them. */
+NOINLINE void exchanges(long times)
+{
+    for (long i = 0; i < times; i++) {
+        MPI_Request requests[4];
+        for (int side = 0; side < 2; side++)
+            MPI_Irecv(to, 0, MPI_BYTE, 0, 3 + side, MPI_COMM_WORLD, &requests[side]);
+        for (int side = 0; side < 2; side++)
+            MPI_Isend(from, 0, MPI_BYTE, 0, 3 + side, MPI_COMM_WORLD, &requests[2 + side]);
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    }
+}
+
 /* In several windows of one name: on a machine with much other work the drift check may open a decision again. */
 static void settled_windows(const char *name, int bytes, long before)
 {
@@ -119,6 +132,16 @@ static void nonblocking_window(const char *name)
     nonblocking(times);
     toggle();
     close_window(name, 3 * times);
+}
+
+static void exchange_window(const char *name)
+{
+    const long times = 1024;
+    exchanges(times);
+    toggle();
+    exchanges(times);
+    toggle();
+    close_window(name, 5 * times);
 }
 
 /* Every call ends an interval of one message, and begins the next. */
@@ -200,6 +223,8 @@ int main(int argc, char **argv)
             probe_window(name);
         else if (strcmp(name, "nonblocking-empty") == 0)
             nonblocking_window(name);
+        else if (strcmp(name, "exchange-empty") == 0)
+            exchange_window(name);
         else if (strcmp(name, "sendrecv-decided") == 0)
             settled_windows(name, LARGE, DECISION);
         else if (strcmp(name, "region-decided") == 0)

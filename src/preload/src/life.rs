@@ -24,6 +24,7 @@ use std::panic::catch_unwind;
 /// After MPI_Init, MPI_Init_thread or MPI_Session_init.
 pub fn initialised(entry: &EntryPoint, wrapper: Wrapper) {
     phase::mpi_opened();
+    entry_points::prepare(wrapper);
     let session_only = entry.call().name == "MPI_Session_init";
     if !phase::is_not_started() || (!session_only && !world_exists()) {
         // Or it failed, and returned.
@@ -39,7 +40,7 @@ pub fn initialised(entry: &EntryPoint, wrapper: Wrapper) {
         },
         clean_up: ucx::close,
     });
-    let has_started = start_with(|| start(!session_only, wrapper));
+    let has_started = start_with(|| start(!session_only));
     if !has_started || !phase::go_on() {
         phase::stand_aside();
     }
@@ -67,7 +68,7 @@ fn start_with(start: impl FnOnce() -> bool) -> bool {
     is_room && guarded(|| held_back(start)) == Some(true)
 }
 
-fn start(world: bool, wrapper: Wrapper) -> bool {
+fn start(world: bool) -> bool {
     visibility::catch_up();
     let (options, warnings) = Options::from_env();
     log::set_level(level(&options));
@@ -88,7 +89,6 @@ fn start(world: bool, wrapper: Wrapper) -> bool {
     };
     phase::set_threaded(granted_multiple());
     sessions::prepare();
-    entry_points::prepare(wrapper);
     let threshold = match job.options.mode {
         options::Mode::DryRun => usize::MAX,
         _ => job.options.min_bytes.max(1),

@@ -11,6 +11,9 @@ use crate::thread::words::{self, Thread};
 use copytune_core::mpi::calls::Role;
 use core::ptr::NonNull;
 
+/// More calls than a thread can make.
+const FOR_EVER: usize = usize::MAX / 2;
+
 /// Before the next implementation is called. Uses no stack itself: functions that need some are jumped to.
 pub extern "C" fn enter(entry: &'static EntryPoint, arguments: Arguments) -> Entered {
     // SAFETY: the calling thread's own block, which no reference is held to.
@@ -165,6 +168,10 @@ fn begin_or_end(entry: &'static EntryPoint, arguments: Arguments, thread: &mut T
         _ => {}
     }
     let after = if !is_live {
+        if phase::is_mpi_open() {
+            // Nothing is to be done for this thread ever again.
+            thread.dormant = FOR_EVER;
+        }
         After::Nothing
     } else {
         take(thread, arguments);

@@ -224,7 +224,7 @@ pub fn here() -> usize {
 /// The wrapper for calls that leave so many words on the stack.
 pub type Wrapper = fn(u8) -> *mut u8;
 
-/// Before any thread may rest: calls that come then lead to the next implementation where that is known, else to
+/// Before any thread may fall dormant: calls that come then lead to the next implementation where that is known, else to
 /// the wrapper, and so do those that must be seen in any case.
 pub fn prepare(wrapper: Wrapper) {
     for (resting, &stacked) in DORMANT_NEXT.iter().zip(&STACKED) {

@@ -65,6 +65,8 @@ struct Operation {
     live: [u32; 2],
     /// The next operation that the present Wait or Test concerns, plus 1.
     chain: u32,
+    /// The number of the latest chain that it is in; 0: it was in none.
+    chained: u32,
     /// Its position in that call's array.
     position: u32,
 }
@@ -115,6 +117,8 @@ pub struct Ranges {
     board: &'static Board,
     /// Where the search for an entry to give up goes on.
     hand: usize,
+    /// The number of the latest chain; no operation is in it twice.
+    chains: u32,
 }
 
 fn hash(request: u64) -> u64 {
@@ -136,6 +140,7 @@ impl Ranges {
                     used: false,
                     live: [0; 2],
                     chain: 0,
+                    chained: 0,
                     position: 0,
                 })
                 .collect(),
@@ -143,6 +148,7 @@ impl Ranges {
             free: (0..MAX_OPERATIONS as u32).rev().collect(),
             board,
             hand: 0,
+            chains: 0,
         }
     }
 
@@ -188,6 +194,7 @@ impl Ranges {
             used: true,
             live: [0; 2],
             chain: 0,
+            chained: 0,
             position: 0,
         };
         let operations = &self.operations;
@@ -258,17 +265,25 @@ impl Ranges {
         }
     }
 
-    /// Begins the chain of the operations that a Wait or Test concerns: `next` is the chain so far.
+    /// Begins a new chain, of the operations that a Wait or Test concerns.
+    pub fn begin_chain(&mut self) {
+        self.chains = self.chains.wrapping_add(1).max(1);
+    }
+
+    /// Puts an operation before `next`, the chain so far, unless it is in it already: both libraries give all sends that end at once
+    /// the same request.
     pub fn chain(&mut self, request: u64, position: u32, next: u32) -> u32 {
-        match self.find(request) {
-            Some(index) => {
-                if let Some(operation) = self.operations.get_mut(index as usize) {
-                    operation.chain = next;
-                    operation.position = position;
-                }
+        let Some(index) = self.find(request) else {
+            return next;
+        };
+        match self.operations.get_mut(index as usize) {
+            Some(operation) if operation.chained != self.chains => {
+                operation.chain = next;
+                operation.chained = self.chains;
+                operation.position = position;
                 index + 1
             }
-            None => next,
+            _ => next,
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::mpi::arguments::Arguments;
 use crate::mpi::entry_points::{EntryPoint, Reading};
 use crate::mpi::messages;
-use crate::mpi::span::Span;
+use crate::mpi::span::{Span, both};
 use crate::thread::sites::Place;
 use core::cell::Cell;
 
@@ -205,15 +205,15 @@ impl Words {
     #[inline(always)]
     fn of(entry: &EntryPoint, arguments: Arguments) -> Self {
         let ends = entry.words.ends;
-        let counts = ends.map(|end| arguments.at(end.count));
-        let types = ends.map(|end| arguments.at(end.datatype));
+        let counts = both(ends, |end| arguments.at(end.count));
+        let types = both(ends, |end| arguments.at(end.datatype));
         if entry.words.reading == Reading::References {
             // SAFETY: default INTEGERs, or derived types that hold one, by reference (MPI 4.0, 19.1 and A.4); they are
             // the program's, live.
             let read = |word| unsafe { *(word as *const u32) } as usize;
             return Self {
-                counts: counts.map(read),
-                types: types.map(read),
+                counts: both(counts, read),
+                types: both(types, read),
             };
         }
         Self { counts, types }

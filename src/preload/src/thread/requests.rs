@@ -103,6 +103,7 @@ impl Session {
             return After::Reset;
         }
         let mut chain = 0;
+        self.ranges.begin_chain();
         self.requests(entry, arguments, |session, request, position| {
             chain = session.ranges.chain(request, position, chain);
         });
@@ -122,11 +123,7 @@ impl Session {
             _ => arguments.word(1),
         };
         let mut chain = self.present.chain;
-        // A request given twice makes the chain a ring: the count ends the loop.
-        for _ in 0..MAX_REQUESTS {
-            let Some((request, position, persistent, rest)) = self.ranges.link(chain) else {
-                break;
-            };
+        while let Some((request, position, persistent, rest)) = self.ranges.link(chain) {
             chain = rest;
             let done = if persistent {
                 persistent_done(finish, binding, arguments, position)

@@ -4,7 +4,7 @@ use crate::direct;
 use crate::mpi::arguments::Arguments;
 use crate::mpi::entry_points::EntryPoint;
 use crate::mpi::messages;
-use crate::mpi::span::Spans;
+use crate::mpi::span::{Spans, both};
 use crate::sys::phase;
 use crate::thread::operations::Owner;
 use crate::thread::predictor::Meaning;
@@ -48,7 +48,7 @@ impl Session {
                 let mut message = |data| self.datatypes.message(data, entry.binding, arguments);
                 let sent = send.map(&mut message).unwrap_or_default();
                 let received = receive.map(&mut message).unwrap_or_default();
-                let reach = [sent, received].map(|message| self.datatypes.reach(message));
+                let reach = both([sent, received], |message| self.datatypes.reach(message));
                 let spans = spans(entry, arguments, reach);
                 if let Completion::Persistent(_) = completion {
                     self.present = Present {

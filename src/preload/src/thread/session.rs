@@ -6,7 +6,7 @@ use crate::mpi::arguments::Arguments;
 use crate::mpi::entry_points::{EntryPoint, Reading};
 use crate::mpi::library::Library;
 use crate::mpi::messages::{self, Datatypes, Message};
-use crate::mpi::span::{Span, Spans};
+use crate::mpi::span::{Span, Spans, both};
 use crate::mpi::ucx;
 use crate::sys::clock::Ticks;
 use crate::sys::phase;
@@ -340,7 +340,7 @@ impl Session {
                     true => bytes.max(1),
                     false => sent.bytes,
                 },
-                reach: [sent, received].map(|message| self.datatypes.reach(message)),
+                reach: both([sent, received], |message| self.datatypes.reach(message)),
             };
             let place = Place { node, site };
             let handle_mask = self.datatypes.handle_mask;
@@ -456,7 +456,7 @@ impl Session {
 #[inline(always)]
 pub(super) fn spans(entry: &EntryPoint, arguments: Arguments, reach: [Span; 2]) -> Spans {
     let [sent, received] = reach;
-    let [send, receive] = entry.words.ends.map(|end| arguments.at(end.buffer));
+    let [send, receive] = both(entry.words.ends, |end| arguments.at(end.buffer));
     if entry.binding.has_descriptors() {
         Spans {
             send: messages::described(sent, send),
