@@ -82,6 +82,12 @@ impl Engine {
         self.dormancy.refuse();
     }
 
+    /// A nonblocking operation has begun that is followed to its end.
+    #[inline]
+    pub fn follow_operation(&mut self) {
+        self.budget.follow_operation();
+    }
+
     /// Ticks that learning has cost so far, as `budget` counts them; 0 where there is no bound.
     pub fn spent_learning(&self) -> f64 {
         self.budget.spent()

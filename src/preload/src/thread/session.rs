@@ -445,6 +445,7 @@ impl Session {
                     ..
                 } = self.present;
                 self.ranges.insert(request, spans, owner, bytes, persistent);
+                self.engine.follow_operation();
             }
             Role::Finish(finish) => self.after_finish(finish, entry.binding, arguments),
             _ => {}
