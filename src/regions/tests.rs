@@ -187,8 +187,8 @@ fn the_turns_of_a_loop_of_calls_are_tuned_and_what_comes_between_loops_does_no_h
         let sum = turn(&mut next, 1000, &mut random, elsewhere, valley);
         assert!(sum < 1.1 * 100.0 * 1000.0, "seed {seed}: {sum}");
 
-        let mut replay = Region::new(&[8, 3], Purpose::Replay, Some(saved), &settings(seed))
-            .marked_by_calls();
+        let mut replay =
+            Region::new(&[8, 3], Purpose::Replay, Some(saved), &settings(seed)).marked_by_calls();
         for calls in 0..1000 {
             assert_ne!(replay.read(0, calls), Read::GoesOn);
             assert!(!replay.begin());

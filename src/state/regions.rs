@@ -9,9 +9,6 @@ use crate::mpi::call_site::{Signature, file_name, identity_of_interval};
 use crate::regions::Region;
 use crate::tuner::{Phase, Saved};
 
-/// Why a region that MPI calls mark was not executed.
-const UNMARKED: &str = "MPI calls mark it, and in no thread did one come between two reads of its first variable";
-
 /// A variable as the program has declared it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
@@ -100,7 +97,7 @@ impl Record {
                 let times = region.times();
                 let (mean, deviation) = (times.mean(), times.deviation());
                 let reason = match executions {
-                    0 => UNMARKED,
+                    0 => format::UNMARKED,
                     _ => format::MEASURED_ONLY,
                 };
                 format::Interval {

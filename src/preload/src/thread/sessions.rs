@@ -101,7 +101,10 @@ pub fn calls_of_thread() -> Option<(&'static AtomicBool, u64)> {
     // SAFETY: this thread's own words and session, which is never freed; outside an MPI call the hooks hold no reference to it.
     let (session, dormant) = unsafe {
         let is_outside = (*thread).frame == 0 && phase::is_on();
-        ((*thread).session.as_ref().filter(|_| is_outside)?, (*thread).dormant)
+        (
+            (*thread).session.as_ref().filter(|_| is_outside)?,
+            (*thread).dormant,
+        )
     };
     Some((&session.owned, session.calls(dormant)))
 }
