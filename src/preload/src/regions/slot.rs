@@ -323,7 +323,7 @@ impl Slot {
     pub(super) fn choice(&self, variable: i32, start: fn()) -> i32 {
         let known = (0..self.count.load(Ordering::Acquire)).contains(&variable);
         if known && self.marks == Marks::Calls {
-            self.note_read(variable, start);
+            return self.choice_by_calls(variable, start);
         }
         match self.current.get(variable as usize) {
             Some(current) if known => i32::from(current.load(Ordering::Relaxed)),

@@ -13,9 +13,10 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 pub(super) type Executor = AtomicPtr<AtomicBool>;
 
 impl Slot {
-    /// A variable's choice is read: an execution may end, and another begin.
-    #[inline]
-    pub(super) fn note_read(&self, variable: i32, start: fn()) {
+    /// A variable's choice is read: an execution may end, and another begin. The region has that variable. Apart from the reads of
+    /// regions that the program marks, which are to be short.
+    #[inline(never)]
+    pub(super) fn choice_by_calls(&self, variable: i32, start: fn()) -> i32 {
         let own = sessions::calls_of_thread();
         match own {
             Some((own, calls)) if self.is_executor(own) => {
@@ -23,8 +24,11 @@ impl Slot {
             }
             _ => self.note_read_elsewhere(own, variable, start),
         }
+        let current = self.current.get(variable as usize);
+        current.map_or(0, |current| i32::from(current.load(Ordering::Relaxed)))
     }
 
+    #[inline]
     fn is_executor(&self, own: &AtomicBool) -> bool {
         core::ptr::eq(self.executor.load(Ordering::Acquire), own)
     }
