@@ -14,7 +14,7 @@ module copytune
    use, intrinsic :: iso_c_binding
    implicit none
    private
-   public :: copytune_version, copytune_region, copytune_variable, copytune_begin, copytune_choice
+   public :: copytune_version, copytune_region, copytune_region_by_calls, copytune_variable, copytune_begin, copytune_choice
    public :: copytune_end, copytune_end_with, copytune_drop
 
    integer, parameter, public :: copytune_order = -1, copytune_unknown = -2, copytune_busy = -3
@@ -23,7 +23,7 @@ module copytune
    ! struct copytune_functions of copytune.h
    type, bind(c) :: functions
       integer(c_int) :: version
-      type(c_funptr) :: region, variable, begin, choice, end, end_with, drop, memcpy
+      type(c_funptr) :: region, variable, begin, choice, end, end_with, drop, memcpy, region_by_calls
    end type functions
 
    abstract interface
@@ -74,7 +74,7 @@ module copytune
    ! Set once; threads that get there together set the same.
    logical, save :: is_known = .false.
    integer, save :: version = 0
-   procedure(of_name), pointer, save :: library_region => null()
+   procedure(of_name), pointer, save :: library_region => null(), library_region_by_calls => null()
    procedure(of_variable), pointer, save :: library_variable => null()
    procedure(of_region), pointer, save :: library_begin => null(), library_end => null(), library_drop => null()
    procedure(of_choice), pointer, save :: library_choice => null()
@@ -97,7 +97,7 @@ contains
       entry = dlsym(c_null_ptr, 'copytune_functions'//c_null_char)
       if (c_associated(entry)) then
          call c_f_procpointer(entry, ask)
-         found = ask(1_c_int)
+         found = ask(2_c_int)
          if (c_associated(found)) then
             call c_f_pointer(found, table)
             call c_f_procpointer(table%region, library_region)
@@ -107,6 +107,7 @@ contains
             call c_f_procpointer(table%end, library_end)
             call c_f_procpointer(table%end_with, library_end_with)
             call c_f_procpointer(table%drop, library_drop)
+            call c_f_procpointer(table%region_by_calls, library_region_by_calls)
             version = table%version
          end if
       end if
@@ -119,6 +120,14 @@ contains
       copytune_region = 0
       if (copytune_version() > 0) copytune_region = library_region(trim(name)//c_null_char)
    end function copytune_region
+
+   ! The same, and the MPI calls of the program mark its executions: from one copytune_choice to the next one of the same variable, if
+   ! the thread has made MPI calls in between. It has no copytune_begin and copytune_end.
+   integer function copytune_region_by_calls(name)
+      character(len=*), intent(in) :: name
+      copytune_region_by_calls = 0
+      if (copytune_version() > 0) copytune_region_by_calls = library_region_by_calls(trim(name)//c_null_char)
+   end function copytune_region_by_calls
 
    ! A variable of the region with so many choices, before its first execution; the variable's number. Of `names`, one for each
    ! choice, trailing blanks do not count.
@@ -172,7 +181,7 @@ contains
       if (copytune_version() > 0) copytune_end = library_end(int(region, c_int))
    end function copytune_end
 
-   ! The execution ends and has cost so much, in seconds or any other unit.
+   ! The execution ends and has cost so much, in seconds or any other unit. Where MPI calls mark it, they end it all the same.
    integer function copytune_end_with(region, cost)
       integer, intent(in) :: region
       real(c_double), intent(in) :: cost
@@ -180,7 +189,7 @@ contains
       if (copytune_version() > 0) copytune_end_with = library_end_with(int(region, c_int), cost)
    end function copytune_end_with
 
-   ! The execution ends and does not count.
+   ! The execution ends and does not count. Where MPI calls mark the region, they end it all the same.
    integer function copytune_drop(region)
       integer, intent(in) :: region
       copytune_drop = 0

@@ -23,11 +23,12 @@
 extern "C" {
 #endif
 
-#define COPYTUNE_VERSION 1
+#define COPYTUNE_VERSION 2
 
 /* What the functions answer where they do not do what they were asked to: less than 0. */
 enum {
-    COPYTUNE_ORDER = -1,    /* an end without a beginning, a second beginning, a variable after the first execution */
+    COPYTUNE_ORDER = -1,    /* an end without a beginning, a second beginning, a variable after the first execution; a beginning or
+                             * an end of a region that MPI calls mark */
     COPYTUNE_UNKNOWN = -2,  /* there is no such region */
     COPYTUNE_BUSY = -3,     /* another thread executes the region */
     COPYTUNE_TOO_MANY = -4, /* at most 256 regions, 16 variables each */
@@ -46,6 +47,7 @@ struct copytune_functions {
     int (*end_with)(int, double);
     int (*drop)(int);
     void *(*memcpy)(void *, const void *, size_t);
+    int (*region_by_calls)(const char *); /* from version 2 on */
 };
 
 #define COPYTUNE_INLINE static inline __attribute__((always_inline, unused))
@@ -63,7 +65,7 @@ static __attribute__((noinline, unused)) const struct copytune_functions *copytu
 
 COPYTUNE_INLINE const struct copytune_functions *copytune_library(void)
 {
-    static const struct copytune_functions none = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+    static const struct copytune_functions none = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     static const struct copytune_functions *known;
     const struct copytune_functions *functions = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
     if (!functions) {
@@ -89,6 +91,15 @@ COPYTUNE_INLINE int copytune_region(const char *name)
     return f->version ? f->region(name) : 0;
 }
 
+/* The same, and the program's MPI calls mark its executions: from one copytune_choice to the next one of the same variable, if the
+ * thread has made MPI calls in between. So in a loop with MPI calls that reads a choice each turn is an execution; copytune_begin and
+ * copytune_end are not needed, nor allowed. */
+COPYTUNE_INLINE int copytune_region_by_calls(const char *name)
+{
+    const struct copytune_functions *f = copytune_library();
+    return f->version ? f->region_by_calls(name) : 0;
+}
+
 /* A variable of the region with so many choices; 0 is the default, with which the program runs as it would without copytune.
  * Before the region's first execution. `names` are those of the choices, by which they are found again in the next run; NULL:
  * their numbers. Returns the variable's number. */
@@ -106,7 +117,7 @@ COPYTUNE_INLINE int copytune_begin(int region)
 }
 
 /* The choice of a variable that is to be used now, from 0 to the number of choices less 1; 0 for what is not known. It changes
- * only in copytune_begin and copytune_end. */
+ * only in copytune_begin and copytune_end; where MPI calls mark the region, only in a call of this function that begins an execution. */
 COPYTUNE_INLINE int copytune_choice(int region, int variable)
 {
     const struct copytune_functions *f = copytune_library();
@@ -120,14 +131,16 @@ COPYTUNE_INLINE int copytune_end(int region)
     return f->version ? f->end(region) : 0;
 }
 
-/* The execution ends and has cost so much, in seconds or any other unit, instead of the time that copytune has measured. */
+/* The execution ends and has cost so much, in seconds or any other unit, instead of the time that copytune has measured. Where MPI
+ * calls mark the region, they end it all the same; this says what it costs. */
 COPYTUNE_INLINE int copytune_end_with(int region, double cost)
 {
     const struct copytune_functions *f = copytune_library();
     return f->version ? f->end_with(region, cost) : 0;
 }
 
-/* The execution ends and does not count: it was cut short, or did other work than usual. */
+/* The execution ends (where MPI calls mark the region, it goes on until they end it) and does not count: it was cut short, or did
+ * other work than usual. */
 COPYTUNE_INLINE int copytune_drop(int region)
 {
     const struct copytune_functions *f = copytune_library();

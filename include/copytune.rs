@@ -9,6 +9,16 @@
 //! } // it ends where `execution` is dropped
 //! ```
 //!
+//! In a program that uses MPI, MPI calls can mark the executions:
+//!
+//! ```ignore
+//! let halo = copytune::RegionByCalls::new(c"halo");
+//! let way = halo.variable(c"way", &[c"blocking", c"nonblocking"]);
+//! for _ in 0..steps {
+//!     exchange(halo.choice(way)); // by MPI calls
+//! }
+//! ```
+//!
 //! Without libcopytune.so, preloaded or linked, nothing happens and every choice is 0, the default.
 #![allow(dead_code, reason = "a program uses a part of it")]
 
@@ -28,6 +38,7 @@ struct Functions {
     end_with: unsafe extern "C" fn(c_int, c_double) -> c_int,
     drop: unsafe extern "C" fn(c_int) -> c_int,
     memcpy: unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> *mut c_void,
+    region_by_calls: unsafe extern "C" fn(*const c_char) -> c_int,
 }
 
 unsafe extern "C" {
@@ -45,7 +56,7 @@ fn library() -> Option<&'static Functions> {
         // SAFETY: copytune_functions of copytune.h, whose answer is null or a table that stays.
         unsafe {
             let ask: extern "C" fn(c_int) -> *const Functions = std::mem::transmute(found);
-            ask(1).as_ref()
+            ask(2).as_ref()
         }
     })
 }
@@ -58,6 +69,11 @@ pub struct Error(pub c_int);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region(c_int);
 
+/// A region whose executions the program's MPI calls mark: from one [`RegionByCalls::choice`] to the next one of the same variable, if
+/// the thread has made MPI calls in between. In a loop with MPI calls that reads a choice each turn is one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RegionByCalls(c_int);
+
 /// A variable of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variable(c_int);
@@ -69,6 +85,61 @@ pub struct Execution {
     region: c_int,
     /// It belongs to the thread that began it.
     thread: std::marker::PhantomData<*const ()>,
+}
+
+fn variable(region: c_int, name: &CStr, choices: &[&CStr]) -> Variable {
+    let names: Vec<*const c_char> = choices.iter().map(|choice| choice.as_ptr()).collect();
+    // SAFETY: terminated names, as many as are told.
+    Variable(library().map_or(0, |library| unsafe {
+        (library.variable)(region, name.as_ptr(), names.len() as c_int, names.as_ptr())
+    }))
+}
+
+fn choice(region: c_int, variable: Variable) -> usize {
+    // SAFETY: takes any number.
+    library().map_or(0, |library| unsafe { (library.choice)(region, variable.0) }.max(0) as usize)
+}
+
+fn answered(answer: c_int) -> Result<(), Error> {
+    match answer {
+        0 => Ok(()),
+        error => Err(Error(error)),
+    }
+}
+
+impl RegionByCalls {
+    /// The region with that name. What cannot be is a region in which nothing is tuned; [`RegionByCalls::is_known`] tells.
+    pub fn new(name: &CStr) -> Self {
+        // SAFETY: a terminated name.
+        Self(library().map_or(0, |library| unsafe { (library.region_by_calls)(name.as_ptr()) }))
+    }
+
+    /// Whether the library has it.
+    pub fn is_known(self) -> bool {
+        self.0 > 0
+    }
+
+    /// A variable with these choices, the default first; before any of the region's is read.
+    pub fn variable(self, name: &CStr, choices: &[&CStr]) -> Variable {
+        variable(self.0, name, choices)
+    }
+
+    /// The choice of a variable that is to be used now; 0 is the default. An execution may end with it, and the next begin.
+    pub fn choice(self, variable: Variable) -> usize {
+        choice(self.0, variable)
+    }
+
+    /// Says what the present execution costs in place of the measured time, in seconds or any other unit.
+    pub fn tell(self, cost: f64) -> Result<(), Error> {
+        // SAFETY: takes any number.
+        answered(library().map_or(0, |library| unsafe { (library.end_with)(self.0, cost) }))
+    }
+
+    /// The present execution is not to count.
+    pub fn forget(self) -> Result<(), Error> {
+        // SAFETY: takes any number.
+        answered(library().map_or(0, |library| unsafe { (library.drop)(self.0) }))
+    }
 }
 
 impl Region {
@@ -85,11 +156,7 @@ impl Region {
 
     /// A variable with these choices, the default first; before the region's first execution.
     pub fn variable(self, name: &CStr, choices: &[&CStr]) -> Variable {
-        let names: Vec<*const c_char> = choices.iter().map(|choice| choice.as_ptr()).collect();
-        // SAFETY: terminated names, as many as are told.
-        Variable(library().map_or(0, |library| unsafe {
-            (library.variable)(self.0, name.as_ptr(), names.len() as c_int, names.as_ptr())
-        }))
+        variable(self.0, name, choices)
     }
 
     /// An execution begins.
@@ -105,8 +172,7 @@ impl Region {
 impl Execution {
     /// The choice of a variable that is to be used now; 0 is the default.
     pub fn choice(&self, variable: Variable) -> usize {
-        // SAFETY: takes any number.
-        library().map_or(0, |library| unsafe { (library.choice)(self.region, variable.0) }.max(0) as usize)
+        choice(self.region, variable)
     }
 
     /// Ends it with a cost in place of the measured time, in seconds or any other unit.
@@ -114,10 +180,7 @@ impl Execution {
         // SAFETY: takes any number.
         let answer = library().map_or(0, |library| unsafe { (library.end_with)(self.region, cost) });
         std::mem::forget(self);
-        match answer {
-            0 => Ok(()),
-            error => Err(Error(error)),
-        }
+        answered(answer)
     }
 
     /// Ends it without counting it.

@@ -4,25 +4,14 @@ mod common;
 
 use common::compile::{self, Kind};
 use common::job::Job;
-use common::{BOTH, Library, command, find_command, private_dir, scratch, shim, sources};
+use common::regions::{choices, interval, mean_cost, programs, shown};
+use common::{BOTH, Library, find_command, private_dir, scratch, shim, sources};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Executions after which two variables of 8 and 3 choices are decided.
 const ENOUGH: &str = "4000";
-
-/// The program in C, of all kinds.
-fn programs() -> Vec<(Option<Library>, PathBuf)> {
-    let with_mpi = |&library: &Library| {
-        let program =
-            compile::with_options(library, "regions.c", Kind::Program, "mpi", &["-DWITH_MPI"]);
-        (Some(library), program)
-    };
-    let mut all: Vec<_> = BOTH.iter().map(with_mpi).collect();
-    all.push((None, compile::plain("regions.c")));
-    all
-}
 
 fn job(library: Option<Library>, program: &Path) -> Job {
     match library {
@@ -36,56 +25,6 @@ fn tuned(library: Option<Library>, program: &Path, dir: &Path) -> Job {
     job(library, program)
         .preload(shim())
         .env("COPYTUNE_DIR", dir)
-}
-
-/// What `copytune show` says of the only state in `dir`.
-fn shown(dir: &Path) -> Value {
-    let output = Command::new(command())
-        .args(["show", "--json", "--all"])
-        .arg(dir)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-/// The interval of the region with that variable.
-fn interval<'a>(report: &'a Value, variable: &str) -> &'a Value {
-    let sites = report["sites"].as_array().unwrap();
-    let site = sites.iter().position(|site| site["call"] == variable);
-    let site = site.unwrap_or_else(|| panic!("{variable} in {report:#}")) as u64;
-    let intervals = report["intervals"].as_array().unwrap();
-    let holds = |row: &&Value| {
-        row["nodes"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|node| node["site"] == site)
-    };
-    intervals
-        .iter()
-        .find(holds)
-        .unwrap_or_else(|| panic!("an interval of {variable}"))
-}
-
-/// The choice in use for each variable.
-fn choices(interval: &Value) -> Vec<&str> {
-    let nodes = interval["nodes"].as_array().unwrap().iter();
-    nodes
-        .map(|node| node["routines"][0][0].as_str().unwrap_or(""))
-        .collect()
-}
-
-fn mean_cost(stdout: &str) -> f64 {
-    let text = stdout
-        .lines()
-        .find_map(|line| line.strip_prefix("mean cost "));
-    text.and_then(|text| text.trim().parse().ok())
-        .unwrap_or_else(|| panic!("{stdout}"))
 }
 
 #[test]
@@ -259,7 +198,7 @@ fn fortran_and_rust_programs_mark_regions_too() {
         let outcome = tuned(library, &program, dir.path()).arg(ENOUGH).run();
         let stdout = outcome.expect_success("Fortran");
         assert!(mean_cost(stdout) < 105.0, "{library:?}: {stdout}");
-        assert!(stdout.ends_with("version 1\nerrors -1 -2\n"), "{stdout}");
+        assert!(stdout.ends_with("version 2\nerrors -1 -2\n"), "{stdout}");
         assert_eq!(
             choices(interval(&shown(dir.path()), "valley.a")),
             ["5", "two"]
@@ -269,13 +208,21 @@ fn fortran_and_rust_programs_mark_regions_too() {
     let program = compile::rust("regions.rs");
     assert_eq!(
         Job::alone(&program).run().expect_success("bare"),
-        "known false, last choice 0\n"
+        "known false, last choice 0\nknown false, all choices 0, Ok(()), Ok(())\n"
     );
     let outcome = tuned(None, &program, dir.path()).arg(ENOUGH).run();
     assert!(
         outcome
             .expect_success("Rust")
             .starts_with("known true, last choice ")
+    );
+    // Order: no MPI call has begun an execution.
+    assert!(
+        outcome
+            .stdout
+            .ends_with("known true, all choices 0, Err(Error(-1)), Err(Error(-1))\n"),
+        "{}",
+        outcome.stdout
     );
     assert_eq!(choices(interval(&shown(dir.path()), "valley.a")), ["5"]);
 }
@@ -308,15 +255,15 @@ fn a_program_can_be_linked_with_the_library() {
 #[test]
 fn the_layout_of_the_functions_stays() {
     let layout = Job::alone(compile::plain("regions.c")).arg("layout").run();
-    // An int, padded, and eight pointers: version 1 for good.
+    // An int, padded, and eight pointers: version 1 for good. Then what version 2 has added.
     assert_eq!(
         layout.expect_success("layout"),
-        "72 0 8 16 24 32 40 48 56 64\n"
+        "80 0 8 16 24 32 40 48 56 64 72\n"
     );
     for (library, program) in programs() {
         let dir = private_dir();
         let outcome = tuned(library, &program, dir.path()).arg("version").run();
-        assert_eq!(outcome.expect_success("version"), "version 1\n");
+        assert_eq!(outcome.expect_success("version"), "version 2\n");
     }
 }
 

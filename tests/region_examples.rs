@@ -19,6 +19,8 @@ struct Example {
     name: String,
     library: Option<Library>,
     choices: usize,
+    /// More arguments.
+    with: &'static [&'static str],
     /// Large enough that another choice than the default is the best by the formula, and else small.
     size: &'static str,
 }
@@ -28,6 +30,7 @@ fn examples() -> Vec<Example> {
         name: name.to_owned(),
         library: None,
         choices: 6,
+        with: &[],
         size,
     };
     let mut all = vec![
@@ -36,12 +39,16 @@ fn examples() -> Vec<Example> {
         plain("sort-c", "16384"),
         plain("sort-rust", "16384"),
     ];
-    all.extend(BOTH.iter().map(|&library| Example {
-        name: format!("halo-{}", library.suffix()),
-        library: Some(library),
-        choices: 4,
-        size: "64",
-    }));
+    // Marked by the program, and by its MPI calls.
+    for with in [&[][..], &["--by-calls"]] {
+        all.extend(BOTH.iter().map(|&library| Example {
+            name: format!("halo-{}", library.suffix()),
+            library: Some(library),
+            choices: 4,
+            with,
+            size: "64",
+        }));
+    }
     all
 }
 
@@ -75,7 +82,7 @@ impl Example {
             Some(library) => Job::ranks(library, 2, self.program()),
             None => Job::alone(self.program()),
         };
-        job.args(["--size", self.size])
+        job.args(["--size", self.size]).args(self.with)
     }
 
     /// With the library, its state in `dir`; the messages' times are given, too.

@@ -203,6 +203,95 @@ fn a_program_alone_gets_the_variables_itself() {
     }
 }
 
+/// A program that marks regions and makes no MPI call; one that is linked with the library; one whose library marks them.
+#[test]
+fn a_program_alone_that_marks_regions_needs_no_mpi() {
+    let dir = private_dir();
+    let source = compile::plain("regions.c");
+    let linked = dir.path().join("linked");
+    let library = dir.path().join("libregions.so");
+    let by_library = dir.path().join("by_library");
+    let gcc = |to: &Path, arguments: &[String]| {
+        let mut gcc = Command::new("gcc");
+        let status = gcc.arg("-o").arg(to).args(arguments).status();
+        assert!(status.expect("gcc is installed").success());
+    };
+    let program = |name: &str, text: &str| {
+        let file = dir.path().join(name);
+        let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/copytune.h");
+        let include = format!("#include \"{}\"\n", header.display());
+        let text = text.replace("COPYTUNE_H\n", &include);
+        fs::write(&file, text).expect("a file");
+        file.display().to_string()
+    };
+    let used = "COPYTUNE_H\nvoid work(void) { int region = copytune_region(\"work\"); copytune_begin(region); copytune_end(region); }\n";
+    let main = "void work(void);\nint main(void) { work(); return 0; }\n";
+    let options = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let folder = dir.path().display();
+    gcc(
+        &library,
+        &[
+            options(&["-shared", "-fPIC"]),
+            vec![program("work.c", used), "-ldl".to_owned()],
+        ]
+        .concat(),
+    );
+    gcc(
+        &by_library,
+        &[
+            vec![
+                program("main.c", main),
+                format!("-L{folder}"),
+                format!("-Wl,-rpath,{folder}"),
+            ],
+            options(&["-lregions"]),
+        ]
+        .concat(),
+    );
+    let ours = shim();
+    let own = ours.parent().expect("a directory").display();
+    let nothing = "int main(void) { return 0; }\n";
+    gcc(
+        &linked,
+        &[
+            vec![
+                program("nothing.c", nothing),
+                format!("-L{own}"),
+                format!("-Wl,-rpath,{own}"),
+            ],
+            options(&["-Wl,--no-as-needed", "-lcopytune"]),
+        ]
+        .concat(),
+    );
+    for (program, arguments, saves) in [
+        (source.as_path(), &["tuned", "300"][..], true),
+        (&by_library, &[], true),
+        (&linked, &[], false),
+    ] {
+        let state = private_dir();
+        let mut run = copytune();
+        run.arg("run").arg("--lib").arg(shim());
+        run.arg("--dir").arg(state.path()).arg("--").arg(program);
+        let output = run.args(arguments).output().expect("it starts");
+        assert!(output.status.success(), "{}", shown(&output));
+        let said = text(&output.stderr);
+        let lines: Vec<&str> = said.lines().collect();
+        match saves {
+            true => {
+                assert_eq!(lines.len(), 2, "{said}");
+                assert!(lines[0].contains(" on 1 rank: 1 interval "), "{said}");
+                assert!(lines[1].contains("copytune show"), "{said}");
+            }
+            false => assert!(said.contains("executed no region"), "{said}"),
+        }
+    }
+}
+
 #[test]
 fn the_command_of_a_dry_run_does_the_same_in_a_shell() {
     for &library in BOTH {

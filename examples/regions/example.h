@@ -14,6 +14,8 @@ struct settings {
     long size;       /* of the problem */
     bool modelled;   /* an execution costs what a formula says, not the time that it took */
     bool silent;     /* of wrong options: another process speaks */
+    bool has_calls;  /* MPI calls can mark its executions */
+    bool by_calls;   /* they do */
 };
 
 static inline bool read_number(const char *text, long least, long greatest, long *number)
@@ -35,6 +37,10 @@ static inline bool read_settings(int argc, char **argv, int choices, struct sett
             settings->modelled = true;
             continue;
         }
+        if (settings->has_calls && strcmp(argv[i], "--by-calls") == 0) {
+            settings->by_calls = true;
+            continue;
+        }
         bool good = false;
         if (strcmp(argv[i], "--choice") == 0)
             good = read_number(value, 0, choices - 1, &settings->choice);
@@ -44,8 +50,8 @@ static inline bool read_settings(int argc, char **argv, int choices, struct sett
             good = read_number(value, 16, 1 << 24, &settings->size);
         if (!good) {
             if (!settings->silent)
-                fprintf(stderr, "%s: %s %s cannot be used; there is --choice 0 to %d, --executions N, --size N, --modelled\n",
-                        argv[0], argv[i], value, choices - 1);
+                fprintf(stderr, "%s: %s %s cannot be used; there is --choice 0 to %d, --executions N, --size N, --modelled%s\n",
+                        argv[0], argv[i], value, choices - 1, settings->has_calls ? ", --by-calls" : "");
             return false;
         }
         i++;

@@ -189,10 +189,24 @@ static bool finish(const struct part *part, const struct settings *settings, str
     return verified;
 }
 
+/* What copytune is to learn from an exchange; what it has not chosen teaches it nothing. */
+static void learn(const struct settings *settings, int region, struct costs *costs, double modelled)
+{
+    bool has_chosen = settings->choice < 0;
+    if (has_chosen && settings->modelled)
+        copytune_end_with(region, measured(costs, modelled));
+    else if (settings->by_calls)
+        return; /* The next read of a choice ends it, and there is none where copytune does not choose. */
+    else if (has_chosen)
+        copytune_end(region);
+    else
+        copytune_drop(region);
+}
+
 int main(int argc, char **argv)
 {
     /* 4 KiB: below what copytune tunes as a message, so the region alone is tuned. */
-    struct settings settings = {.choice = -1, .executions = 50000, .size = 512};
+    struct settings settings = {.choice = -1, .executions = 50000, .size = 512, .has_calls = true};
     struct part part = {0};
     struct costs costs = {0};
     bool verified = true;
@@ -209,21 +223,16 @@ int main(int argc, char **argv)
     part.rows = (int)settings.size;
     make_part(&part);
 
-    int region = copytune_region("halo");
+    int region = settings.by_calls ? copytune_region_by_calls("halo") : copytune_region("halo");
     int way = copytune_variable(region, "way", CHOICES, names);
     for (long execution = 0; execution < settings.executions; execution++) {
         fill(&part, execution);
         double start = now();
-        copytune_begin(region);
+        if (!settings.by_calls)
+            copytune_begin(region);
         chosen = settings.choice >= 0 ? (int)settings.choice : copytune_choice(region, way);
         exchange(&part, (enum way)chosen);
-        /* What copytune has not chosen teaches it nothing. */
-        if (settings.choice >= 0)
-            copytune_drop(region);
-        else if (settings.modelled)
-            copytune_end_with(region, measured(&costs, model((enum way)chosen, part.rows)));
-        else
-            copytune_end(region);
+        learn(&settings, region, &costs, model((enum way)chosen, part.rows));
         costs.seconds += now() - start;
         add_model(&costs, &settings, execution, model((enum way)chosen, part.rows));
         verified = verified && is_right(&part, execution);

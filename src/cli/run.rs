@@ -20,7 +20,7 @@ use super::carried::library;
 /// Example: copytune run -- mpirun -np 4 ./program
 ///
 /// The library is preloaded into the ranks alone, by the launcher's own option: mpirun and mpiexec of Open MPI, MPICH and
-/// Intel MPI, prterun, srun; or into a program that is started by itself. The exit status is the program's; 128 and the signal's number
+/// Intel MPI, prterun, srun; or into a program that is started by itself, with MPI or with regions of its own. The exit status is the program's; 128 and the signal's number
 /// where a signal ended it.
 #[derive(Parser)]
 #[command(override_usage = "copytune run [OPTIONS] -- COMMAND...")]
@@ -121,7 +121,7 @@ impl Args {
         let dir = std::path::absolute(&dir).unwrap_or(dir);
         if !saved_since(&dir, began) {
             return format!(
-                "copytune: nothing was saved in {}: the program did not get to MPI_Finalize here, or its state is on another host\n",
+                "copytune: nothing was saved in {}: the program did not get to MPI_Finalize here (without MPI: executed no region), or its state is on another host\n",
                 dir.display()
             );
         }

@@ -17,6 +17,7 @@ impl Engine {
                 self.look_closer();
             }
         } else {
+            self.blind += 1;
             self.force(node);
         }
         self.news

@@ -148,6 +148,8 @@ pub struct Engine {
     /// Whether the mode knows intervals.
     detects: bool,
     tracker: Tracker,
+    /// Calls that the tracker was not told of.
+    blind: u64,
     nodes: Vec<Node>,
     /// Nodes by identity; 0 stands for none.
     numbers: HashMap<u64, NodeId>,
@@ -188,6 +190,7 @@ impl Engine {
         };
         Self {
             tracker,
+            blind: 0,
             nodes: Vec::new(),
             numbers: HashMap::new(),
             intervals: Vec::new(),
@@ -421,6 +424,12 @@ impl Engine {
     /// All nodes, by number.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// The calls that it was told of, to compare two moments by.
+    #[inline]
+    pub fn calls(&self) -> u64 {
+        self.tracker.calls().wrapping_add(self.blind)
     }
 
     /// The flow that it follows.

@@ -2,7 +2,7 @@
 
 use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader};
-use object::{Endianness, Object, ObjectSymbol, ReadCache};
+use object::{Endianness, Object, ObjectSegment, ObjectSymbol, ReadCache};
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read};
@@ -41,6 +41,8 @@ pub struct Program {
     pub loader: Option<String>,
     /// It calls MPI itself.
     pub uses_mpi: bool,
+    /// It is linked with the library.
+    pub is_linked: bool,
 }
 
 impl Program {
@@ -127,9 +129,9 @@ fn program(data: &ReadCache<File>) -> object::Result<Program> {
         }
     }
     let mut symbols = file.dynamic_symbols();
-    program.uses_mpi = needed(&file)?
-        .iter()
-        .any(|name| name.starts_with(b"libmpi"))
+    let libraries = needed(&file)?;
+    program.is_linked = libraries.contains(&&b"libcopytune.so"[..]);
+    program.uses_mpi = libraries.iter().any(|name| name.starts_with(b"libmpi"))
         || symbols.any(|symbol| symbol.name_bytes().is_ok_and(is_mpi));
     Ok(program)
 }
@@ -149,6 +151,37 @@ fn is_mpi(symbol: &[u8]) -> bool {
     [&b"MPI_"[..], b"PMPI_", b"mpi_"]
         .iter()
         .any(|start| symbol.starts_with(start))
+}
+
+/// Whether a program or a shared library looks for the library's functions, as include/copytune.h and its like do: by their symbol's
+/// name and dlsym(3). The name stands in what is loaded of the file. One that cannot be read does not.
+pub fn uses_api(path: &Path) -> bool {
+    let looks = |file: File| -> object::Result<bool> {
+        let data = ReadCache::new(file);
+        let file = ElfFile64::<Endianness, _>::parse(&data)?;
+        for segment in file.segments() {
+            if holds(segment.data()?, API) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    File::open(path).is_ok_and(|file| looks(file).unwrap_or(false))
+}
+
+/// The symbol by which programs reach the library's functions, with the zero byte that ends its name.
+const API: &[u8] = b"copytune_functions\0";
+
+fn holds(bytes: &[u8], wanted: &[u8]) -> bool {
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(|byte| *byte == wanted[0]) {
+        rest = &rest[at..];
+        if rest.starts_with(wanted) {
+            return true;
+        }
+        rest = &rest[1..];
+    }
+    false
 }
 
 /// Why nothing can be preloaded into the program at `path`, and what to do; `None` where it can.
@@ -222,6 +255,7 @@ mod tests {
         facts(Content::Program(Program {
             loader: loader.map(str::to_owned),
             uses_mpi: true,
+            is_linked: false,
         }))
     }
 
@@ -255,6 +289,20 @@ mod tests {
             let sentence = said(&facts, musl).expect(part);
             assert!(sentence.contains(part), "{sentence}");
         }
+    }
+
+    #[test]
+    fn a_program_that_looks_for_the_library_is_known() {
+        assert!(holds(b"copytune_copytune_functions\0", API));
+        assert!(!holds(b"copytune_functions_\0copytune_function", API));
+        assert!(!holds(b"", API));
+        // This one holds the name that it is looked for by.
+        assert!(uses_api(Path::new("/proc/self/exe")));
+        assert!(!uses_api(Path::new("/none")));
+        let dir = tempfile::tempdir().expect("a directory");
+        let text = dir.path().join("text");
+        std::fs::write(&text, API).expect("a file");
+        assert!(!uses_api(&text));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! From a user's command to one with the library in its ranks, or to a sentence that says what hinders.
 
 use super::family::Named;
-use super::file::{Content, is_executable, is_for_musl, refusal};
+use super::file::{Content, is_executable, is_for_musl, refusal, uses_api};
 use super::parts::parts;
 use super::pass::{Own, Variable, pass};
 use super::{Facts, Family, Line};
@@ -223,11 +223,12 @@ fn check_alone(name: &OsStr, path: &Path, musl: bool) -> Result<(), String> {
         Content::Script(_) => Ok(()),
         Content::Program(program) => {
             let loader = program.loader.as_deref().unwrap_or_default();
-            if program.uses_mpi || is_interpreter(path) || loads_mpi(loader, path) {
+            let is_known = program.uses_mpi || program.is_linked || is_interpreter(path);
+            if is_known || uses_api(path) || libraries_can_be_tuned(loader, path) {
                 return Ok(());
             }
             Err(format!(
-                "{shown} is no launcher that copytune knows ({KNOWN}), and no program that uses MPI: put `copytune run --` right before the launcher or the MPI program"
+                "{shown} is no launcher that copytune knows ({KNOWN}), and no program that uses MPI or marks regions (copytune.h): put `copytune run --` right before the launcher or that program"
             ))
         }
         _ => Err(format!(
@@ -247,8 +248,9 @@ fn is_interpreter(path: &Path) -> bool {
         .any(|known| name.strip_prefix(known).is_some_and(version))
 }
 
-/// Whether the loader would load an MPI library for a program, by way of another library. It lists, and runs nothing.
-fn loads_mpi(loader: &str, path: &Path) -> bool {
+/// Whether the loader would load an MPI library for a program, by way of another library, or a library that marks regions. It lists,
+/// and runs nothing.
+fn libraries_can_be_tuned(loader: &str, path: &Path) -> bool {
     let listed = Command::new(loader)
         .arg("--list")
         .arg(path)
@@ -257,8 +259,13 @@ fn loads_mpi(loader: &str, path: &Path) -> bool {
         .output();
     listed.is_ok_and(|listed| {
         let text = String::from_utf8_lossy(&listed.stdout);
-        text.lines()
-            .any(|line| line.trim_start().starts_with("libmpi"))
+        // NAME => PATH (ADDRESS)
+        text.lines().map(str::trim_start).any(|line| {
+            let file = || Some(line.split_once(" => ")?.1.rsplit_once(" (")?.0);
+            line.starts_with("libmpi")
+                || line.starts_with("libcopytune.so")
+                || file().is_some_and(|file| uses_api(Path::new(file)))
+        })
     })
 }
 
@@ -314,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn alone_a_script_is_run_and_a_program_must_use_mpi() {
+    fn alone_a_script_is_run_and_a_program_must_have_something_to_tune() {
         let dir = tempfile::tempdir().expect("a directory");
         let job = script(dir.path(), "job", "#!/bin/sh\n");
         let line = planned(&[job.as_os_str()]).expect("a script");
@@ -324,9 +331,11 @@ mod tests {
             line.variables[1],
             ("COPYTUNE_MODE".to_owned(), "replay".into())
         );
-        let own = std::env::current_exe().expect("this program");
-        let said = planned(&[own.as_os_str()]).expect_err("no MPI");
+        let said = planned(&[OsStr::new("true")]).expect_err("no MPI");
         assert!(said.contains("no program that uses MPI"), "{said}");
+        // This program holds the name by which programs look for the library.
+        let own = std::env::current_exe().expect("this program");
+        assert!(planned(&[own.as_os_str()]).is_ok());
         assert!(planned(&[OsStr::new("sh"), OsStr::new("-c")]).is_ok());
         let text = script(dir.path(), "text", "hello\n");
         assert!(

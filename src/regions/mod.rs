@@ -1,10 +1,16 @@
 //! Regions: parts of a program that the program marks itself, with variables of its own (include/copytune.h).
 //!
 //! A region is what an interval is among MPI calls: the unit whose executions are timed and tuned (source, §6.5.1 and §7.2: nothing in
-//! the method needs messages). Knows costs only, in any unit; who calls it reads the clock.
+//! the method needs messages). The program says where they begin and end, or leaves that to its MPI calls (`turns`). Knows costs
+//! only, in any unit; who calls it reads the clock.
+
+mod turns;
+
+pub use turns::Read;
 
 use crate::stats::Sums;
 use crate::tuner::{Phase, Sample, Saved, Settings, Tuner};
+use turns::Turns;
 
 /// What is done with the executions of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +36,8 @@ pub struct Region {
     times: Sums,
     /// Executions that begin before the next that may be timed.
     untimed: u32,
+    /// Tells its executions; none where the program does.
+    turns: Option<Turns>,
 }
 
 impl Region {
@@ -63,6 +71,33 @@ impl Region {
                 Purpose::Replay => u32::MAX,
                 _ => 0,
             },
+            turns: None,
+        }
+    }
+
+    /// The same where MPI calls mark its executions ([`Self::read`]).
+    #[must_use]
+    pub fn marked_by_calls(mut self) -> Self {
+        self.turns = Some(Turns::default());
+        self
+    }
+
+    /// A variable's choice is read, in a thread that has made so many MPI calls: whether an execution ends, which is then told by
+    /// [`Self::end`] if it is timed, and another begins, by [`Self::begin`]. Nothing where the program marks them.
+    #[inline]
+    pub fn read(&mut self, variable: u16, calls: u64) -> Read {
+        match &mut self.turns {
+            Some(turns) => turns.read(variable, calls),
+            None => Read::GoesOn,
+        }
+    }
+
+    /// Another thread reads the choices from now on.
+    pub fn change_thread(&mut self) {
+        if let Some(turns) = &mut self.turns {
+            turns.start_over();
+            // What it has begun never ends.
+            self.executions = self.executions.saturating_sub(1);
         }
     }
 
@@ -109,9 +144,17 @@ impl Region {
         &self.choices
     }
 
-    /// Executions so far.
+    /// Executions so far; of those that MPI calls mark, the ones that have ended.
     pub fn executions(&self) -> u64 {
-        self.executions
+        match self.turns {
+            Some(_) => self.executions.saturating_sub(1),
+            None => self.executions,
+        }
+    }
+
+    /// Whether MPI calls mark its executions.
+    pub fn is_marked_by_calls(&self) -> bool {
+        self.turns.is_some()
     }
 
     /// The costs of those that were timed.
@@ -128,7 +171,7 @@ impl Region {
     pub fn total(&self) -> f64 {
         let timed = self.times.count();
         let sum = self.times.mean().map_or(0.0, |mean| mean * timed as f64);
-        match self.executions.saturating_sub(timed) {
+        match self.executions().saturating_sub(timed) {
             0 => sum,
             others => {
                 let typical = self.tuner.as_ref().and_then(Tuner::typical_cost);

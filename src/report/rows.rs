@@ -249,16 +249,15 @@ struct JoinedInterval {
 
 impl Joined {
     fn add(&mut self, rank: u32, state: &RankState, all: bool) {
-        let is_shown =
-            |used_at: u64, executions: u64| executions > 0 && (all || used_at >= state.saved_at);
+        let is_shown = |used_at: u64, is_met: bool| is_met && (all || used_at >= state.saved_at);
         let index: Vec<usize> = state
             .sites
             .iter()
-            .map(|site| self.add_site(site, is_shown(site.used_at, site.executions)))
+            .map(|site| self.add_site(site, is_shown(site.used_at, site.executions > 0)))
             .collect();
         let of = |i: &u32| index.get(*i as usize).copied();
         for interval in &state.intervals {
-            if !is_shown(interval.used_at, interval.executions) {
+            if !is_shown(interval.used_at, interval.is_met()) {
                 self.earlier_seconds += Some(interval.seconds)
                     .filter(|seconds| seconds.is_finite())
                     .unwrap_or(0.0);

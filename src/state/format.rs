@@ -294,6 +294,9 @@ pub struct Variable {
 /// [`Interval::reason`] of an interval that a run timed without leave to tune it.
 pub const MEASURED_ONLY: &str = "measured only";
 
+/// [`Interval::reason`] of a region that MPI calls mark, and never did.
+pub const UNMARKED: &str = "MPI calls mark it, and none came between two reads of a choice";
+
 /// How the search for an interval's configuration went: points in the order of the executions, evenly spaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -404,6 +407,11 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// Whether it was executed, or a program asked for it in vain.
+    pub fn is_met(&self) -> bool {
+        self.executions > 0 || self.reason == UNMARKED
+    }
+
     /// Whether the chosen configuration was adopted.
     pub fn adopted(&self) -> bool {
         self.phase == Phase::Adopted

@@ -20,7 +20,7 @@ pub(super) fn merge(known: RankState, mut run: RankState) -> RankState {
     for site in run.sites.iter_mut().filter(|s| s.executions > 0) {
         site.used_at = run.saved_at;
     }
-    for interval in run.intervals.iter_mut().filter(|i| i.executions > 0) {
+    for interval in run.intervals.iter_mut().filter(|i| i.is_met()) {
         interval.used_at = run.saved_at;
     }
     let mut merged = RankState {

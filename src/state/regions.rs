@@ -81,7 +81,8 @@ impl Record {
     /// Adds a region that this run has executed.
     pub fn add_region(&mut self, declared: &Declared, region: &Region) {
         let executions = region.executions();
-        if executions == 0 {
+        let is_unknown = || region.tuner().is_none_or(|it| it.classes().is_empty());
+        if executions == 0 && !(region.is_marked_by_calls() && is_unknown()) {
             return;
         }
         let signatures: Vec<Signature> = declared.signatures().collect();
@@ -89,11 +90,16 @@ impl Record {
             .iter()
             .map(|signature| self.add_site_of_region(signature, executions))
             .collect();
-        let known = match region.tuner() {
+        let tuner = region.tuner().filter(|_| executions > 0);
+        let known = match tuner {
             Some(tuner) => of_tuner(tuner, self.tick),
             None => {
                 let times = region.times();
                 let (mean, deviation) = (times.mean(), times.deviation());
+                let reason = match executions {
+                    0 => format::UNMARKED,
+                    _ => format::MEASURED_ONLY,
+                };
                 format::Interval {
                     default: measure(
                         mean.unwrap_or(f64::NAN),
@@ -101,20 +107,20 @@ impl Record {
                         deviation.unwrap_or(f64::NAN),
                         self.tick,
                     ),
-                    reason: format::MEASURED_ONLY.into(),
+                    reason: reason.into(),
                     ..format::Interval::default()
                 }
             }
         };
         let chosen = |place: usize| {
-            let tuner = region.tuner()?;
+            let tuner = tuner?;
             let number = match tuner.decision() {
                 Phase::Rejected => 0,
                 _ => usize::from(*tuner.best().get(place)?),
             };
             declared.variables.get(place)?.choices.get(number).cloned()
         };
-        let variables = match region.tuner() {
+        let variables = match tuner {
             None => Vec::new(),
             Some(_) => (0..)
                 .zip(&declared.variables)

@@ -15,6 +15,16 @@ static void answer(const char *what, int value)
     printf("%s: %d\n", what, value);
 }
 
+/* So many MPI calls, if this is an MPI program. */
+static void call(int times)
+{
+    for (int i = 0; i < times; i++) {
+#ifdef WITH_MPI
+        MPI_Barrier(MPI_COMM_SELF);
+#endif
+    }
+}
+
 /* Everything in the wrong order, with the answers. */
 static void errors(void)
 {
@@ -99,6 +109,81 @@ static void tuned(int executions)
             printf("an error\n");
     }
     printf("mean cost %.1f\n", counted ? sum / counted : 0.0);
+}
+
+/* The same, and MPI calls mark the executions, more of them or fewer by what is chosen; how many there were. */
+static void by_calls(int executions, int calls)
+{
+    int region = copytune_region_by_calls("turns");
+    int a = copytune_variable(region, "a", 8, NULL), b = copytune_variable(region, "b", 3, NULL);
+    unsigned seed = 1;
+    double sum = 0;
+    int counted = 0, untold = 0;
+    for (int i = 0; i < executions; i++) {
+        double x = copytune_choice(region, a) - 5;
+        call(calls);
+        double y = copytune_choice(region, b) - 2;
+        call(calls * copytune_choice(region, b));
+        double cost = 100 + 4 * x * x + 10 * y * y;
+        if (i >= executions - executions / 10) {
+            sum += cost;
+            counted++;
+        }
+        seed = seed * 1103515245 + 12345;
+        cost *= 1 + 0.02 * ((seed >> 16 & 0x7fff) / 32768.0 - 0.5);
+        untold += copytune_end_with(region, cost * 1e-6) != 0;
+    }
+    printf("mean cost %.1f\nuntold %d\n", counted ? sum / counted : 0.0, untold);
+    answer("begin", copytune_begin(region));
+    answer("end", copytune_end(region));
+    answer("drop", copytune_drop(region));
+    answer("otherwise", copytune_region("turns"));
+    answer("variable afterwards", copytune_variable(region, "c", 2, NULL));
+}
+
+static int turning;
+
+static void *read_only(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 100000; i++) {
+        int choice = copytune_choice(turning, 0);
+        if (choice < 0 || choice > 3)
+            printf("choice %d\n", choice);
+    }
+    answer("told elsewhere", copytune_end_with(turning, 1.0));
+    return NULL;
+}
+
+static void *turn(void *turns)
+{
+    for (int i = 0; i < (int)(long)turns; i++) {
+        copytune_choice(turning, 0);
+        call(1);
+    }
+    return NULL;
+}
+
+/* One thread executes the region, others read; when it ends, another one goes on. */
+static void threads_by_calls(void)
+{
+    turning = copytune_region_by_calls("turning");
+    copytune_variable(turning, "v", 4, NULL);
+    answer("told too early", copytune_end_with(turning, 1.0));
+    call(1);
+    pthread_t thread;
+    for (long turns = 100; turns <= 200; turns += 100) {
+        pthread_create(&thread, NULL, turn, (void *)turns);
+        pthread_join(thread, NULL);
+    }
+    copytune_choice(turning, 0);
+    call(1);
+    pthread_create(&thread, NULL, read_only, NULL);
+    for (int i = 0; i < 1000; i++) {
+        copytune_choice(turning, 0);
+        call(1);
+    }
+    pthread_join(thread, NULL);
 }
 
 static int shared_region;
@@ -206,12 +291,18 @@ int main(int argc, char **argv)
     copytune_begin(before);
     copytune_end(before);
 #ifdef WITH_MPI
-    MPI_Init(&argc, &argv);
+    int provided;
+    int level = strcmp(way, "threads by calls") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, level, &provided);
 #endif
     if (strcmp(way, "errors") == 0)
         errors();
     else if (strcmp(way, "tuned") == 0)
         tuned(number);
+    else if (strcmp(way, "by calls") == 0)
+        by_calls(number, argc > 3 ? atoi(argv[3]) : 1);
+    else if (strcmp(way, "threads by calls") == 0)
+        threads_by_calls();
     else if (strcmp(way, "threads") == 0)
         threads();
     else if (strcmp(way, "copies") == 0)
@@ -222,12 +313,12 @@ int main(int argc, char **argv)
         printf("version %d\n", copytune_version());
     /* The ABI as this compiler sees it. */
     else if (strcmp(way, "layout") == 0)
-        printf("%zu %zu %zu %zu %zu %zu %zu %zu %zu %zu\n", sizeof(struct copytune_functions),
+        printf("%zu %zu %zu %zu %zu %zu %zu %zu %zu %zu %zu\n", sizeof(struct copytune_functions),
                offsetof(struct copytune_functions, version), offsetof(struct copytune_functions, region),
                offsetof(struct copytune_functions, variable), offsetof(struct copytune_functions, begin),
                offsetof(struct copytune_functions, choice), offsetof(struct copytune_functions, end),
                offsetof(struct copytune_functions, end_with), offsetof(struct copytune_functions, drop),
-               offsetof(struct copytune_functions, memcpy));
+               offsetof(struct copytune_functions, memcpy), offsetof(struct copytune_functions, region_by_calls));
 #ifdef WITH_MPI
     MPI_Finalize();
 #endif

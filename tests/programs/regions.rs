@@ -3,7 +3,7 @@
 #[path = "../../include/copytune.rs"]
 mod copytune;
 
-use copytune::Region;
+use copytune::{Region, RegionByCalls};
 
 fn main() {
     let executions = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2000);
@@ -21,4 +21,9 @@ fn main() {
         }
     }
     println!("known {}, last choice {last}", region.is_known());
+    // Nothing calls MPI here.
+    let turns = RegionByCalls::new(c"turns");
+    let b = turns.variable(c"b", &[c"0", c"1"]);
+    let read: usize = (0..10).map(|_| turns.choice(b)).sum();
+    println!("known {}, all choices {read}, {:?}, {:?}", turns.is_known(), turns.tell(1.0), turns.forget());
 }

@@ -111,6 +111,7 @@ fn dearest(title: &str, counts: &[Count]) -> Vec<Table> {
         ("tune", &CALLS[0]),
         ("tune", &CALLS[3]),
         ("tune", &REGIONS[0]),
+        ("tune", &REGIONS[1]),
         (EXPLORING, &STEPS[0]),
         (DRY_RUN, &CALLS[0]),
     ]

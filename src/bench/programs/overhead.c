@@ -24,6 +24,8 @@ enum {
     EXPLORED_LOOPS = 24,
     /* Enough to decide: exploration, and the guard's whole budget. */
     DECISION = 3000,
+    /* Enough for a thread with nothing to learn to fall dormant, where what learning may cost is not bounded: two slices. */
+    REST = 4096,
 };
 
 static char from[4 * LARGE], to[4 * LARGE];
@@ -187,16 +189,27 @@ NOINLINE void executions(int region, int variable, long times)
     }
 }
 
+/* The same, where a call marks them. */
+NOINLINE void turns(int region, int variable, long times)
+{
+    int flag;
+    for (long i = 0; i < times; i++) {
+        long rounds = copytune_choice(region, variable) ? 20 : 1000;
+        for (volatile long j = 0; j < rounds; j++)
+            continue;
+        MPI_Iprobe(0, 9, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    }
+}
+
 /* As in settled_windows; long enough for the samples by which drift is found. */
-static void region_windows(const char *name)
+static void region_windows(const char *name, int region, void (*execute)(int, int, long))
 {
     const long times = 2048;
-    int region = copytune_region("region");
     int variable = copytune_variable(region, "rounds", 2, NULL);
-    executions(region, variable, DECISION);
+    execute(region, variable, DECISION + REST);
     for (int window = 0; window < 9; window++) {
         toggle();
-        executions(region, variable, times);
+        execute(region, variable, times);
         toggle();
         close_window(name, times);
     }
@@ -226,9 +239,11 @@ int main(int argc, char **argv)
         else if (strcmp(name, "exchange-empty") == 0)
             exchange_window(name);
         else if (strcmp(name, "sendrecv-decided") == 0)
-            settled_windows(name, LARGE, DECISION);
+            settled_windows(name, LARGE, DECISION + REST);
         else if (strcmp(name, "region-decided") == 0)
-            region_windows(name);
+            region_windows(name, copytune_region("region"), executions);
+        else if (strcmp(name, "region-by-calls-decided") == 0)
+            region_windows(name, copytune_region_by_calls("turns"), turns);
         else if (strcmp(name, "exploration") == 0)
             exploration_window(name);
         else if (strcmp(name, "exploration-of-four") == 0)

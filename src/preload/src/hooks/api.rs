@@ -4,13 +4,13 @@
 //! greater version.
 
 use crate::life;
-use crate::regions::{self, Cost, Error, MAX_CHOICES};
+use crate::regions::{self, Cost, Error, MAX_CHOICES, Marks};
 use crate::sys::phase::guarded;
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_double, c_int};
 
 /// `COPYTUNE_VERSION` of the header.
-const VERSION: c_int = 1;
+const VERSION: c_int = 2;
 /// An internal error: `COPYTUNE_OFF` of the header.
 const OFF: c_int = -6;
 
@@ -26,6 +26,8 @@ pub struct Functions {
     end_with: extern "C" fn(c_int, c_double) -> c_int,
     drop: extern "C" fn(c_int) -> c_int,
     memcpy: unsafe extern "C" fn(*mut u8, *const u8, usize) -> *mut u8,
+    /// From version 2 on.
+    region_by_calls: unsafe extern "C" fn(*const c_char) -> c_int,
 }
 
 static FUNCTIONS: Functions = Functions {
@@ -38,6 +40,7 @@ static FUNCTIONS: Functions = Functions {
     end_with,
     drop,
     memcpy,
+    region_by_calls,
 };
 
 /// The functions for a program that was compiled with a header of the given version; null where this library is older.
@@ -84,7 +87,21 @@ unsafe extern "C" fn region(name: *const c_char) -> c_int {
 /// As [`region`].
 unsafe extern "C" fn region_at(name: *const c_char, from: usize) -> c_int {
     // SAFETY: as the caller promises.
-    answer(|| regions::declare(unsafe { text(name) }?, from))
+    answer(|| regions::declare(unsafe { text(name) }?, from, Marks::Program))
+}
+
+/// # Safety
+/// As [`region`].
+#[unsafe(naked)]
+unsafe extern "C" fn region_by_calls(name: *const c_char) -> c_int {
+    naked_asm!("mov rsi, qword ptr [rsp]", "jmp {inner}", inner = sym region_by_calls_at)
+}
+
+/// # Safety
+/// As [`region`].
+unsafe extern "C" fn region_by_calls_at(name: *const c_char, from: usize) -> c_int {
+    // SAFETY: as the caller promises.
+    answer(|| regions::declare(unsafe { text(name) }?, from, Marks::Calls))
 }
 
 /// # Safety
@@ -125,7 +142,7 @@ extern "C" fn begin(region: c_int) -> c_int {
 }
 
 extern "C" fn choice(region: c_int, variable: c_int) -> c_int {
-    regions::choice(region, variable)
+    regions::choice(region, variable, life::start_without_mpi)
 }
 
 extern "C" fn end(region: c_int) -> c_int {

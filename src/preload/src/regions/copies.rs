@@ -1,7 +1,7 @@
 //! Copies of the program's own that are tuned by call site and power of two of their length: each is a region with one variable,
 //! the routine.
 
-use super::slot::{Cost, Slot};
+use super::slot::{Cost, Marks, Slot};
 use super::{add_named_variable, begin, choice, end, find_or_add, is_active};
 use crate::sys::next;
 use crate::sys::phase::guarded;
@@ -50,7 +50,7 @@ impl Site {
         }
         let name = format!("copytune_memcpy {}", units::bytes(bytes as u64));
         let is_it = |slot: &Slot| slot.name() == name && slot.declared_at() == from;
-        let region = find_or_add(&name, from, is_it).and_then(|region| {
+        let region = find_or_add(&name, from, Marks::Program, is_it).and_then(|region| {
             add_named_variable(region, "routine", names)?;
             Ok(region)
         });
@@ -91,7 +91,7 @@ pub unsafe fn copy(
     };
     // Another thread may be at it: then its choice serves here, too, and nothing is learnt.
     let learns = begin(site.region, start) != Err(super::Error::Busy);
-    let chosen = site.routines.get(choice(site.region, 0) as usize);
+    let chosen = site.routines.get(choice(site.region, 0, start) as usize);
     let routine = chosen.copied().unwrap_or_else(next::memmove);
     // SAFETY: as the caller promises; the routine is one that this CPU can run (Routine::function).
     let copied = unsafe { routine(target, source, bytes) };

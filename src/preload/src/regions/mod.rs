@@ -12,7 +12,7 @@ mod copies;
 mod slot;
 
 pub use copies::copy;
-pub use slot::{Cost, Error, MAX_CHOICES, valid};
+pub use slot::{Cost, Error, MAX_CHOICES, Marks, valid};
 
 use crate::sys::{modules, phase};
 use copytune_core::state::learned::Record;
@@ -31,23 +31,32 @@ static REGIONS: [AtomicPtr<Slot>; MAX_REGIONS] =
 static WAITS_FOR_MPI: AtomicBool = AtomicBool::new(false);
 
 /// The number of the region with that name, which is added where it is new; numbers begin with 1. `from` is the address of the
-/// declaration.
+/// declaration, `marks` what marks its executions.
 ///
 /// # Errors
-/// The name is empty, too long or not UTF-8, or there are too many regions.
-pub fn declare(name: &CStr, from: usize) -> Result<i32, Error> {
+/// The name is empty, too long or not UTF-8, or there are too many regions; the region is there and is marked otherwise.
+pub fn declare(name: &CStr, from: usize, marks: Marks) -> Result<i32, Error> {
     let name = slot::valid(name)?;
-    find_or_add(name, from, |slot| slot.name() == name)
+    let number = find_or_add(name, from, marks, |slot| slot.name() == name)?;
+    match find(number)?.marks() == marks {
+        true => Ok(number),
+        false => Err(Error::Value),
+    }
 }
 
-fn find_or_add(name: &str, from: usize, is_it: impl Fn(&Slot) -> bool) -> Result<i32, Error> {
+fn find_or_add(
+    name: &str,
+    from: usize,
+    marks: Marks,
+    is_it: impl Fn(&Slot) -> bool,
+) -> Result<i32, Error> {
     let mut new: *mut Slot = core::ptr::null_mut();
     let mut found = Err(Error::TooMany);
     for (number, place) in (1..).zip(&REGIONS) {
         let mut there = place.load(Ordering::Acquire);
         if there.is_null() {
             if new.is_null() {
-                new = Box::into_raw(Box::new(Slot::new(name, from)));
+                new = Box::into_raw(Box::new(Slot::new(name, from, marks)));
             }
             match place.compare_exchange(there, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Ok(number),
@@ -102,10 +111,10 @@ pub fn begin(number: i32, start: fn()) -> Result<(), Error> {
     find(number)?.begin(start)
 }
 
-/// The calling thread's execution ends.
+/// The calling thread's execution ends. Where MPI calls mark the region, it goes on until they end it, and has a cost that is told.
 ///
 /// # Errors
-/// There is no such region, or no execution of this thread's.
+/// There is no such region, or no execution of this thread's; the end of a region that MPI calls mark.
 #[inline]
 pub fn end(number: i32, cost: Cost) -> Result<(), Error> {
     find(number)?.end(cost)
@@ -119,10 +128,11 @@ pub fn drop_execution(number: i32) -> Result<(), Error> {
     find(number)?.drop_execution()
 }
 
-/// The number of the choice of a variable that is in use; 0, the default, for what is not known.
+/// The number of the choice of a variable that is in use; 0, the default, for what is not known. Of a region that MPI calls mark an
+/// execution may end with it, and the next begin; `start` as in [`begin`].
 #[inline]
-pub fn choice(number: i32, variable: i32) -> i32 {
-    find(number).map_or(0, |slot| slot.choice(variable))
+pub fn choice(number: i32, variable: i32, start: fn()) -> i32 {
+    find(number).map_or(0, |slot| slot.choice(variable, start))
 }
 
 /// Whether something can be learnt or used now; starts copytune in a program without MPI by `start`.

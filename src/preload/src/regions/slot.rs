@@ -1,5 +1,7 @@
 //! One region: who executes it, what it knows.
 
+mod by_calls;
+
 use super::is_active;
 use crate::sys::cancellation::held_back;
 use crate::sys::phase::{self, guarded};
@@ -19,6 +21,8 @@ use core::sync::atomic::{AtomicI32, AtomicU16, AtomicUsize, Ordering};
 pub const MAX_VARIABLES: usize = 16;
 /// Choices of a variable.
 pub const MAX_CHOICES: usize = 1024;
+/// How often the end of the run asks for a region that is being read.
+const PATIENCE: u32 = 100_000;
 /// Bytes of a name.
 const MAX_NAME: usize = 100;
 
@@ -26,7 +30,8 @@ const MAX_NAME: usize = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Error {
-    /// Not now: an end without a beginning, two beginnings, a variable after the first execution.
+    /// Not now: an end without a beginning, two beginnings, a variable after the first execution, a beginning or an end of a region
+    /// that MPI calls mark.
     Order = -1,
     /// There is no region or variable of that number.
     Unknown = -2,
@@ -47,14 +52,26 @@ pub enum Cost {
     Seconds(f64),
 }
 
+/// What says where an execution begins and ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marks {
+    /// The program.
+    Program,
+    /// Its MPI calls, between the reads of a choice.
+    Calls,
+}
+
 /// A region of the process.
 pub struct Slot {
     name: String,
     /// Address of its declaration.
     from: usize,
+    marks: Marks,
     /// The words of the thread that executes it, or that adds a variable; 0: none does.
     owner: AtomicUsize,
     count: AtomicI32,
+    /// Of a region that MPI calls mark.
+    executor: by_calls::Executor,
     /// The choices in use, for all threads.
     current: [AtomicU16; MAX_VARIABLES],
     /// The owner's alone.
@@ -72,6 +89,8 @@ struct Inner {
     is_given_up: bool,
     is_timed: bool,
     started: u64,
+    /// Of a region that MPI calls mark: what the program has said that the present execution costs.
+    told: Option<Cost>,
 }
 
 // SAFETY: `inner` is used by one thread at a time, the one whose words `owner` holds; all else is atomic or never changes.
@@ -92,12 +111,14 @@ fn own_thread() -> usize {
 }
 
 impl Slot {
-    pub(super) fn new(name: &str, from: usize) -> Self {
+    pub(super) fn new(name: &str, from: usize, marks: Marks) -> Self {
         Self {
             name: name.to_owned(),
             from,
+            marks,
             owner: AtomicUsize::new(0),
             count: AtomicI32::new(0),
+            executor: by_calls::Executor::default(),
             current: [const { AtomicU16::new(0) }; MAX_VARIABLES],
             inner: UnsafeCell::default(),
         }
@@ -109,6 +130,10 @@ impl Slot {
 
     pub(super) fn declared_at(&self) -> usize {
         self.from
+    }
+
+    pub(super) fn marks(&self) -> Marks {
+        self.marks
     }
 
     /// Takes the region; false: the calling thread has it already.
@@ -165,6 +190,9 @@ impl Slot {
     /// `start` starts copytune in a program without MPI.
     #[inline]
     pub(super) fn begin(&self, start: fn()) -> Result<(), Error> {
+        if self.marks == Marks::Calls {
+            return Err(Error::Order);
+        }
         let is_first = self.take()?;
         // SAFETY: the calling thread owns it now, and nothing else in this file has a reference.
         let inner = unsafe { &mut *self.inner.get() };
@@ -184,6 +212,15 @@ impl Slot {
     #[cold]
     #[inline(never)]
     fn begin_unknown(&self, inner: &mut Inner, start: fn()) {
+        self.make_region(inner, start);
+        if let Some((_, region)) = &mut inner.region {
+            inner.is_timed = region.begin();
+        }
+    }
+
+    /// It is executed for the first time, as far as something is learnt or used now.
+    #[cold]
+    fn make_region(&self, inner: &mut Inner, start: fn()) {
         inner.was_executed = true;
         inner.is_timed = false;
         if inner.is_given_up || !is_active(start) {
@@ -191,8 +228,7 @@ impl Slot {
         }
         inner.region = guarded(|| held_back(|| self.region(&inner.variables))).flatten();
         inner.is_given_up = inner.region.is_none();
-        if let Some((_, region)) = &mut inner.region {
-            inner.is_timed = region.begin();
+        if let Some((_, region)) = &inner.region {
             self.publish(region);
         }
     }
@@ -220,6 +256,10 @@ impl Slot {
             .collect();
         let known = declared.known(job.memory.knowledge());
         let region = Region::new(&counts, purpose, known, &job.tuner());
+        let region = match self.marks {
+            Marks::Program => region,
+            Marks::Calls => region.marked_by_calls(),
+        };
         Some((declared, region))
     }
 
@@ -232,6 +272,12 @@ impl Slot {
 
     #[inline]
     pub(super) fn end(&self, cost: Cost) -> Result<(), Error> {
+        if self.marks == Marks::Calls {
+            return match cost {
+                Cost::Seconds(_) => self.tell(Some(cost)),
+                Cost::Measured { .. } => Err(Error::Order),
+            };
+        }
         self.with_own(|inner| {
             if inner.is_timed {
                 let now = clock::now();
@@ -265,14 +311,20 @@ impl Slot {
     }
 
     pub(super) fn drop_execution(&self) -> Result<(), Error> {
+        if self.marks == Marks::Calls {
+            return self.tell(None);
+        }
         self.with_own(|inner| inner.is_timed = false)?;
         self.give_back();
         Ok(())
     }
 
     #[inline]
-    pub(super) fn choice(&self, variable: i32) -> i32 {
+    pub(super) fn choice(&self, variable: i32, start: fn()) -> i32 {
         let known = (0..self.count.load(Ordering::Acquire)).contains(&variable);
+        if known && self.marks == Marks::Calls {
+            return self.choice_by_calls(variable, start);
+        }
         match self.current.get(variable as usize) {
             Some(current) if known => i32::from(current.load(Ordering::Relaxed)),
             _ => 0,
@@ -281,7 +333,16 @@ impl Slot {
 
     pub(super) fn add_to(&self, record: &mut Record) {
         // In the midst of an execution of this very thread: what it has learnt so far.
-        let Ok(was_free) = self.take() else {
+        let mut taken = self.take();
+        for _ in 0..PATIENCE {
+            if taken.is_ok() || self.marks == Marks::Program {
+                break;
+            }
+            // Another thread reads a choice just now.
+            core::hint::spin_loop();
+            taken = self.take();
+        }
+        let Ok(was_free) = taken else {
             return;
         };
         let _ = self.with_own(|inner| {

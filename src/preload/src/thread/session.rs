@@ -47,6 +47,8 @@ pub struct Session {
     pub shown: Option<(&'static direct::Notice, &'static EntryPoint)>,
     /// Dormant calls left, to be resumed when the notice is hidden.
     pub interrupted: usize,
+    /// Calls that were to pass unseen, so far.
+    rested: u64,
     /// Whether a living thread owns the session.
     pub owned: AtomicBool,
     /// With MPI_THREAD_MULTIPLE: the owner is inside copytune, and other threads must not look.
@@ -109,6 +111,7 @@ impl Session {
             dozed: false,
             shown: None,
             interrupted: 0,
+            rested: 0,
             owned: AtomicBool::new(true),
             busy: AtomicBool::new(false),
         }
@@ -172,7 +175,16 @@ impl Session {
     /// them through memcpy.
     #[cold]
     pub fn fall_dormant(&mut self, after: After) -> usize {
-        self.while_busy(|it| it.begin_dormancy(after)).unwrap_or(0)
+        let rest = self.while_busy(|it| it.begin_dormancy(after)).unwrap_or(0);
+        self.rested += rest as u64;
+        rest
+    }
+
+    /// Grows with each of the thread's calls, seen or not, where `dormant` ones may pass unseen.
+    #[inline]
+    pub fn calls(&self, dormant: usize) -> u64 {
+        let unseen = (self.rested).wrapping_sub((dormant + self.interrupted) as u64);
+        self.engine.calls().wrapping_add(unseen)
     }
 
     fn begin_dormancy(&mut self, after: After) -> usize {

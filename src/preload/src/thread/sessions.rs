@@ -6,7 +6,7 @@ use crate::thread::operations::Board;
 use crate::thread::session::Session;
 use crate::thread::words;
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 const MAX_SESSIONS: usize = 256;
 static SESSIONS: [AtomicPtr<Session>; MAX_SESSIONS] =
@@ -91,6 +91,22 @@ pub fn boards() -> impl Iterator<Item = &'static Board> {
         .take(COUNT.load(Ordering::Acquire).min(MAX_SESSIONS))
         // SAFETY: null or a board that was leaked when its session was made; boards hold atomics only.
         .filter_map(|entry| unsafe { entry.load(Ordering::Acquire).as_ref() })
+}
+
+/// The calling thread outside MPI, where its calls are followed: whether a living thread has its session, and a number that grows with
+/// each call.
+#[inline]
+pub fn calls_of_thread() -> Option<(&'static AtomicBool, u64)> {
+    let thread = words::thread();
+    // SAFETY: this thread's own words and session, which is never freed; outside an MPI call the hooks hold no reference to it.
+    let (session, dormant) = unsafe {
+        let is_outside = (*thread).frame == 0 && phase::is_on();
+        (
+            (*thread).session.as_ref().filter(|_| is_outside)?,
+            (*thread).dormant,
+        )
+    };
+    Some((&session.owned, session.calls(dormant)))
 }
 
 /// Every session made so far.
