@@ -1,5 +1,6 @@
 use super::space::tests::libraries;
 use super::*;
+use crate::stats::random::Random;
 
 /// A program whose modelled cost hangs on its settings, with noise, on a clock of its own.
 struct Modelled {
