@@ -178,21 +178,26 @@ impl Tuning {
                 count(self.runs.into(), "run")
             ),
             (Ended::Time, _) if self.contender.is_empty() => format!(
-                "nothing better than the default was found in {}; the time was over before all was tried",
-                count(self.runs.into(), "run")
+                "nothing better than the default was found before the time was over; {}",
+                self.goes_on()
             ),
             (Ended::Time, _) => format!(
-                "nothing better than the default was shown before the time was over: {contender}: {faster}"
+                "nothing better than the default was shown before the time was over: {contender}: {faster}; {}",
+                self.goes_on()
             ),
             (Ended::Broke, _) => {
                 format!("nothing is adopted: {contender} seemed better, but broke the program")
             }
-            (Ended::Asked, _) if self.unfinished.is_some() => format!(
-                "stopped, and nothing is adopted; the next search goes on from the {} so far",
-                count((self.runs + self.resumed).into(), "run")
-            ),
+            (Ended::Asked, _) if self.unfinished.is_some() => {
+                format!("stopped, and nothing is adopted; {}", self.goes_on())
+            }
             (Ended::Asked, _) => "stopped before anything was tried".to_owned(),
         }
+    }
+
+    fn goes_on(&self) -> String {
+        let runs = count((self.runs + self.resumed).into(), "run");
+        format!("the next search goes on from the {runs} so far")
     }
 
     /// What was tried, the best first, what cannot be adopted last.

@@ -114,15 +114,16 @@ impl<'a> Session<'a> {
         tuning.unfinished = Some(self.unfinished(&explorer));
         let is_over = searched?;
         let Some(best) = best else {
-            tuning.unfinished = None;
-            return Ok(if is_over {
-                Ended::NothingBetter
-            } else {
-                Ended::Time
-            });
+            if is_over {
+                tuning.unfinished = None;
+                return Ok(Ended::NothingBetter);
+            }
+            return Ok(Ended::Time);
         };
         let ended = self.compare(&best, tuning)?;
-        tuning.unfinished = None;
+        if ended != Ended::Time {
+            tuning.unfinished = None;
+        }
         Ok(ended)
     }
 
