@@ -18,6 +18,7 @@ pub mod regions;
 pub mod report;
 pub mod routines;
 pub mod search;
+pub mod settings;
 pub mod state;
 pub mod stats;
 pub mod timing;

@@ -1,7 +1,7 @@
 //! `copytune compare`: whether it is worth it for a program.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,10 +9,13 @@ use clap::Parser;
 use copytune_core::bench::Progress;
 use copytune_core::compare::{Comparison, Phase, Processes, Request, compare};
 use copytune_core::launch::Line;
+use copytune_core::options::Options;
+use copytune_core::settings::{self, guard::FEWEST_ASKED};
 
 use super::Outcome;
 use super::output::{writable, write_whole};
 use super::run::Ranks;
+use super::settings::Asked;
 use super::values::seed_from_clock;
 
 /// Compare a program's time without and with copytune
@@ -22,6 +25,9 @@ use super::values::seed_from_clock;
 /// The program is run by pairs, without and with copytune in random order, after runs in which copytune learns. The last
 /// line tells the difference of the whole time with its 95 % interval. It ends when that is narrow, or the time is over; Ctrl-C ends it
 /// with the pairs that there are.
+///
+/// With --settings auto it tunes the MPI library's own settings instead (eager limits, who copies, fragment sizes, rendezvous thresholds):
+/// all runs are with copytune, and what is shown to be faster than the defaults is used by `copytune run` from then on.
 #[derive(Parser)]
 #[command(override_usage = "copytune compare [OPTIONS] -- COMMAND...")]
 pub struct Args {
@@ -43,6 +49,12 @@ pub struct Args {
     /// A number in the program's output to compare too: a regular expression with named groups or one group; may come several times
     #[arg(long, value_name = "REGEX", value_parser = phases)]
     phase: Vec<Phases>,
+    /// Tune the settings of the MPI library; with --phase, by that number in place of the time of the whole run
+    #[arg(long, value_name = "WHICH", value_parser = ["auto"])]
+    settings: Option<String>,
+    /// The MPI library's file, where it cannot be told from the program's, as of a script
+    #[arg(long, value_name = "FILE", requires = "settings")]
+    mpi_library: Option<PathBuf>,
     #[command(flatten)]
     ranks: Ranks,
     /// Seed of the order within pairs [default: from the clock]
@@ -77,6 +89,9 @@ impl Args {
             .prefix("copytune-compare-")
             .tempdir()
             .map_err(|error| format!("no temporary directory: {error}; set TMPDIR to one"))?;
+        if self.settings.is_some() {
+            return self.tune(scratch.path());
+        }
         let state = match &self.ranks.dir {
             Some(dir) => dir.clone(),
             None => scratch.path().join("state"),
@@ -97,6 +112,42 @@ impl Args {
         self.print(&found)
     }
 
+    /// Tunes the MPI library's settings.
+    fn tune(&self, scratch: &Path) -> Outcome {
+        let phases: Vec<Phase> = self.phases();
+        if phases.len() > 1 {
+            return Err("--settings auto tunes by one number: give one --phase with one group".into());
+        }
+        if self.pairs.is_some_and(|pairs| (pairs as usize) < FEWEST_ASKED) {
+            return Err(format!("{FEWEST_ASKED} pairs are the fewest that show that a setting is faster: give more by --pairs, or leave it out").into());
+        }
+        let dir = self.ranks.dir.clone().or(Options::from_env().0.dir);
+        let dir = dir.ok_or("no state directory to remember settings in: neither COPYTUNE_DIR nor HOME is set; name one by --dir")?;
+        let asked = Asked {
+            words: &self.command,
+            preload: self.ranks.preload(&[])?,
+            dir: &dir,
+            scratch,
+            mpi_library: self.mpi_library.as_deref(),
+            request: settings::Request {
+                pairs: self.pairs.map(|pairs| pairs as usize),
+                width: self.width,
+                time: self.time,
+                learn: self.learn as usize,
+                same_output: self.same_output,
+                phase: phases.into_iter().next(),
+                seed: self.seed.unwrap_or_else(seed_from_clock),
+            },
+            json: self.json.as_deref(),
+            page: self.page.as_deref(),
+        };
+        asked.tune()
+    }
+
+    fn phases(&self) -> Vec<Phase> {
+        self.phase.iter().flat_map(|phases| phases.0.clone()).collect()
+    }
+
     fn request(&self) -> Request {
         Request {
             pairs: self.pairs.map(|pairs| pairs as usize),
@@ -104,7 +155,7 @@ impl Args {
             time: self.time,
             learn: self.learn as usize,
             same_output: self.same_output,
-            phases: self.phase.iter().flat_map(|phases| phases.0.clone()).collect(),
+            phases: self.phases(),
             seed: self.seed.unwrap_or_else(seed_from_clock),
         }
     }
@@ -129,7 +180,7 @@ impl Args {
 }
 
 /// The runs without copytune must be without it.
-fn alone_without(library: &std::path::Path) -> Result<(), String> {
+fn alone_without(library: &Path) -> Result<(), String> {
     let preloaded = std::env::var_os("LD_PRELOAD").unwrap_or_default();
     let name = library.file_name().unwrap_or_default().to_string_lossy();
     match preloaded.to_string_lossy().contains(&*name) {

@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand};
 
 mod carried;
 mod output;
+mod settings;
 mod states;
 mod values;
 
@@ -49,6 +50,7 @@ subcommands! {
     Bench => bench,
     Check => check,
     Env => env,
+    LibrarySettings => library_settings,
     Manual => manual,
 }
 

@@ -14,6 +14,7 @@ use copytune_core::options::Options;
 
 use super::Outcome;
 use super::carried::library;
+use super::settings::adopted;
 
 /// Run a program with copytune in its ranks
 ///
@@ -30,6 +31,9 @@ pub struct Args {
     /// How much the library says: sets COPYTUNE_LOG
     #[arg(long, value_name = "WHAT", value_parser = ["quiet", "summary", "debug"])]
     log: Option<String>,
+    /// Leave out the MPI library's settings that `copytune compare --settings auto` has adopted for the program
+    #[arg(long)]
+    no_settings: bool,
     /// Print the command that would be run, as a shell takes it, and do nothing
     #[arg(long)]
     dry_run: bool,
@@ -71,6 +75,7 @@ impl Ranks {
             variables: all
                 .filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)))
                 .collect(),
+            settings: Vec::new(),
         })
     }
 }
@@ -85,7 +90,16 @@ impl Args {
             return Ok(ExitCode::from(2));
         }
         let log = self.log.clone().map(OsString::from);
-        let preload = self.ranks.preload(&[("COPYTUNE_LOG", log)])?;
+        let mut preload = self.ranks.preload(&[("COPYTUNE_LOG", log)])?;
+        if !self.no_settings {
+            let used = adopted(&self.command, self.ranks.dir.as_deref());
+            preload.settings = used.variables;
+            if self.log.as_deref() != Some("quiet") {
+                // A closed stderr must not keep the program from running.
+                let lines = used.lines.iter().map(|line| format!("copytune: {line}\n"));
+                let _ = io::stderr().write_all(lines.collect::<String>().as_bytes());
+            }
+        }
         let line = Line::with_library(&self.command, &preload)?;
         if self.dry_run {
             let mut text = line.shell();

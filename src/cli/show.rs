@@ -10,6 +10,7 @@ use copytune_core::report::{self, Report};
 use copytune_core::state::State;
 
 use super::Outcome;
+use super::settings;
 use super::states::{self, Part, no_such_rank};
 
 /// Show what was learnt: loops, intervals and call sites, with what tuning gained
@@ -43,6 +44,9 @@ impl Args {
             println!("{}", report::to_json(&report)?);
         } else {
             print!("{}", report::to_text(&report, terminal_width(), self.part.all, now));
+            if let Some(dir) = newest.files.first().and_then(|file| file.parent()) {
+                print!("{}", settings::shown(dir, &newest.key.executable));
+            }
             print!("{}", others(&states, now));
         }
         Ok(ExitCode::SUCCESS)

@@ -9,14 +9,13 @@ mod result;
 mod runs;
 mod schedule;
 
-pub use output::Phase;
+pub use output::{Difference, Phase};
 pub use result::{Comparison, Ended};
-pub use runs::Processes;
+pub use runs::{Processes, Trouble, run_once};
 
 use crate::bench::Progress;
 use crate::bench::machine::Machine;
 use crate::stats::random::Random;
-use output::Difference;
 use schedule::{Next, Schedule};
 use serde::Serialize;
 use std::time::Duration;

@@ -47,7 +47,10 @@ impl Phase {
     }
 
     /// The number in a run's output; where it comes more than once, the mean.
-    pub(super) fn of(&self, run: &Run) -> Result<f64, String> {
+    ///
+    /// # Errors
+    /// A sentence where there is none.
+    pub fn of(&self, run: &Run) -> Result<f64, String> {
         let Phase {
             name,
             expression,
@@ -101,6 +104,15 @@ impl Difference {
             found: only_in(found, expected),
         };
         (difference.expected.is_some() || difference.found.is_some()).then_some(difference)
+    }
+
+    /// In few words, what was found in place of what.
+    pub fn what(&self) -> String {
+        let what = |line: &Option<(usize, String)>| match line {
+            Some((number, line)) => format!("line {number}, `{line}`"),
+            None => "no line".to_owned(),
+        };
+        format!("{} in place of {}", what(&self.found), what(&self.expected))
     }
 
     /// In words, where the other run was on that side.

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +12,8 @@ pub struct Ending {
     pub status: ExitStatus,
     /// The last signal that asked this command to end meanwhile.
     pub asked: Option<i32>,
+    /// It did not end within the time that it had, and was ended.
+    pub late: bool,
 }
 
 impl Ending {
@@ -42,6 +45,17 @@ const WATCHED: [i32; 7] = [
 /// # Errors
 /// It cannot be started.
 pub fn watch(command: &mut Command) -> io::Result<Ending> {
+    watch_within(command, None)
+}
+
+/// What a program that is asked to end has left for it: launchers end their ranks first.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The same of a program that may take so long. After that it is asked to end, and a while later it is killed.
+///
+/// # Errors
+/// As [`watch`].
+pub fn watch_within(command: &mut Command, limit: Option<Duration>) -> io::Result<Ending> {
     let signals = Blocked::new();
     let before = signals.before;
     let prepare = move || {
@@ -56,11 +70,26 @@ pub fn watch(command: &mut Command) -> io::Result<Ending> {
     unsafe { command.pre_exec(prepare) };
     let mut child = command.spawn()?;
     let mut asked = None;
+    let mut late = false;
+    let mut end = limit.and_then(|limit| Instant::now().checked_add(limit));
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Ending { status, asked });
+            return Ok(Ending {
+                status,
+                asked,
+                late,
+            });
         }
-        let Some((signal, from_process)) = signals.next() else {
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            let signal = if late { libc::SIGKILL } else { libc::SIGTERM };
+            end = (!late).then(|| Instant::now().checked_add(GRACE)).flatten();
+            late = true;
+            // SAFETY: kill takes no pointers; the child has not been waited for, so the id is its own.
+            unsafe { libc::kill(child.id() as libc::pid_t, signal) };
+            continue;
+        }
+        let Some((signal, from_process)) = signals.next(left) else {
             continue;
         };
         if signal == libc::SIGCHLD {
@@ -101,12 +130,18 @@ impl Blocked {
         }
     }
 
-    /// The next signal, and whether a process sent it rather than the kernel.
-    fn next(&self) -> Option<(i32, bool)> {
-        // SAFETY: `info` is plain data that the call fills; `set` is a whole set (sigwaitinfo(2)).
+    /// The next signal, and whether a process sent it rather than the kernel. `None` where none came in the time that is given.
+    fn next(&self, time: Option<Duration>) -> Option<(i32, bool)> {
+        let time = time.map(|time| libc::timespec {
+            tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: time.subsec_nanos().into(),
+        });
+        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: `info` is plain data that the call fills; `set` is a whole set; `time` is null, which means no end, or a live
+        // value (sigtimedwait(2)).
         let (signal, info) = unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();
-            (libc::sigwaitinfo(&self.set, &mut info), info)
+            (libc::sigtimedwait(&self.set, &mut info, time), info)
         };
         (signal > 0).then_some((signal, info.si_code <= 0))
     }
@@ -116,5 +151,23 @@ impl Drop for Blocked {
     fn drop(&mut self) {
         // SAFETY: `before` is the mask that `new` was given.
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_too_long_is_ended() {
+        let mut sleeper = Command::new("sleep");
+        sleeper.arg("600");
+        let ending =
+            watch_within(&mut sleeper, Some(Duration::from_millis(20))).expect("it starts");
+        assert!(ending.late && ending.asked.is_none());
+        assert_eq!(ending.status.signal(), Some(libc::SIGTERM));
+        let mut quick = Command::new("true");
+        let ending = watch_within(&mut quick, Some(Duration::from_secs(600))).expect("it starts");
+        assert!(!ending.late && ending.status.success());
     }
 }

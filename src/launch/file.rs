@@ -8,7 +8,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// What matters of a file that is to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +72,25 @@ impl Facts {
             privileged,
         })
     }
+}
+
+/// The libraries that a loader would load for a program or a library, by name, each with its file. It lists, and runs nothing.
+pub fn libraries(loader: &str, path: &Path) -> Vec<(String, PathBuf)> {
+    let listed = Command::new(loader)
+        .arg("--list")
+        .arg(path)
+        .env_remove("LD_PRELOAD")
+        .stdin(Stdio::null())
+        .output();
+    let text = listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned());
+    let text = text.unwrap_or_default();
+    // "	libmpi.so.40 => /usr/lib/x86_64-linux-gnu/libmpi.so.40 (0x00007f...)"
+    let library = |line: &str| {
+        let (name, place) = line.trim().split_once(" => ")?;
+        let place = place.rsplit_once(" (").map_or(place, |(place, _)| place);
+        Some((name.to_owned(), PathBuf::from(place)))
+    };
+    text.lines().filter_map(library).collect()
 }
 
 /// Whether this process may execute a file.

@@ -7,15 +7,17 @@
 mod ending;
 mod family;
 mod file;
+mod job;
 mod library;
 mod line;
 mod parts;
 mod pass;
 mod plan;
 
-pub use ending::{Ending, watch};
+pub use ending::{Ending, watch, watch_within};
 pub use family::Family;
-pub use file::Facts;
+pub use file::{Content, Facts, libraries};
+pub use job::Job;
 pub use library::{LIBRARY, library};
 pub use line::Line;
 pub use plan::Preload;

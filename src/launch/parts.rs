@@ -240,7 +240,7 @@ const SLURM: &[&str] = &[
 const SLURM_SHORT: &str = "AcCdDeFGiJLmMnNopqrSTtwWxB";
 
 /// How many of the next arguments belong to this option.
-fn values(family: Family, option: &str) -> usize {
+pub(super) fn values(family: Family, option: &str) -> usize {
     let name = option.trim_start_matches('-');
     if name.contains('=') {
         return 0;

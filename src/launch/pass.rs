@@ -85,7 +85,7 @@ fn assignment(name: &str, value: &OsStr) -> OsString {
 }
 
 /// Name and value of `NAME=VALUE`, or a name alone.
-fn assigned(text: &OsStr) -> (&OsStr, Option<&OsStr>) {
+pub(super) fn assigned(text: &OsStr) -> (&OsStr, Option<&OsStr>) {
     let bytes = text.as_bytes();
     match bytes.iter().position(|byte| *byte == b'=') {
         Some(at) => {
@@ -249,7 +249,7 @@ fn slurm(
 }
 
 /// The items of a list with commas; those within quotes do not separate.
-fn items(list: &OsStr) -> Vec<&OsStr> {
+pub(super) fn items(list: &OsStr) -> Vec<&OsStr> {
     let (mut quote, mut start, mut found) = (None, 0, Vec::new());
     let bytes = list.as_bytes();
     for (at, &byte) in bytes.iter().enumerate() {

@@ -1,13 +1,12 @@
 //! From a user's command to one with the library in its ranks, or to a sentence that says what hinders.
 
 use super::family::Named;
-use super::file::{Content, is_executable, is_for_musl, refusal, uses_api};
+use super::file::{Content, is_executable, is_for_musl, libraries, refusal, uses_api};
 use super::parts::parts;
 use super::pass::{Own, Variable, pass};
 use super::{Facts, Family, Line};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// What the ranks are to have.
 #[derive(Debug, Clone)]
@@ -16,6 +15,8 @@ pub struct Preload {
     pub library: PathBuf,
     /// Variables of copytune that are set.
     pub variables: Vec<(String, OsString)>,
+    /// Variables of the MPI library; what the user has set himself stays.
+    pub settings: Vec<(String, String)>,
 }
 
 /// The launchers that are known, for sentences.
@@ -35,14 +36,7 @@ impl Line {
     pub fn with_library(words: &[OsString], preload: &Preload) -> Result<Line, String> {
         let (first, arguments) = words.split_first().ok_or("there is no command to run")?;
         check_path(&preload.library)?;
-        let path = found(first)?;
-        let names = names(&path);
-        let family = match Family::of_names(names.iter().map(String::as_str)) {
-            Named::Launcher(family) => Some(family),
-            Named::SomeLauncher => Some(Family::asked(&path).ok_or_else(|| unknown(first))?),
-            Named::Foreign => return Err(unknown(first)),
-            Named::Other => None,
-        };
+        let (path, family) = launcher(first)?;
         let musl = is_for_musl(&preload.library);
         let variables = preload.all(family);
         let Some(family) = family else {
@@ -73,6 +67,22 @@ impl Line {
     }
 }
 
+/// The file that a command's first word stands for, and the family of launchers that it belongs to, if it is one.
+///
+/// # Errors
+/// There is no such command, or it is a launcher of no family that is known.
+pub(super) fn launcher(first: &OsStr) -> Result<(PathBuf, Option<Family>), String> {
+    let path = found(first)?;
+    let names = names(&path);
+    let family = match Family::of_names(names.iter().map(String::as_str)) {
+        Named::Launcher(family) => Some(family),
+        Named::SomeLauncher => Some(Family::asked(&path).ok_or_else(|| unknown(first))?),
+        Named::Foreign => return Err(unknown(first)),
+        Named::Other => None,
+    };
+    Ok((path, family))
+}
+
 impl Preload {
     /// All variables for the ranks. Open MPI hands none on to other hosts unless it is told to, so copytune's own that the user has set
     /// are among them.
@@ -88,6 +98,11 @@ impl Preload {
             own: Own::Replaced,
         });
         all.extend(set);
+        all.extend(self.settings.iter().map(|(name, value)| Variable {
+            name: name.clone(),
+            value: value.into(),
+            own: Own::Kept,
+        }));
         if family == Some(Family::OpenMpi) {
             for (name, value) in std::env::vars_os() {
                 let Some(name) = name.to_str() else { continue };
@@ -148,7 +163,7 @@ fn found(name: &OsStr) -> Result<PathBuf, String> {
     })
 }
 
-fn in_path(name: &OsStr) -> Option<PathBuf> {
+pub(super) fn in_path(name: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?)
         .map(|dir| dir.join(name))
         .find(|path| is_executable(path))
@@ -248,24 +263,11 @@ fn is_interpreter(path: &Path) -> bool {
         .any(|known| name.strip_prefix(known).is_some_and(version))
 }
 
-/// Whether the loader would load an MPI library for a program, by way of another library, or a library that marks regions. It lists,
-/// and runs nothing.
+/// Whether the loader would load an MPI library for a program, by way of another library, or a library that marks regions.
 fn libraries_can_be_tuned(loader: &str, path: &Path) -> bool {
-    let listed = Command::new(loader)
-        .arg("--list")
-        .arg(path)
-        .env_remove("LD_PRELOAD")
-        .stdin(Stdio::null())
-        .output();
-    listed.is_ok_and(|listed| {
-        let text = String::from_utf8_lossy(&listed.stdout);
-        // NAME => PATH (ADDRESS)
-        text.lines().map(str::trim_start).any(|line| {
-            let file = || Some(line.split_once(" => ")?.1.rsplit_once(" (")?.0);
-            line.starts_with("libmpi")
-                || line.starts_with("libcopytune.so")
-                || file().is_some_and(|file| uses_api(Path::new(file)))
-        })
+    let listed = libraries(loader, path);
+    listed.iter().any(|(name, file)| {
+        name.starts_with("libmpi") || name.starts_with("libcopytune.so") || uses_api(file)
     })
 }
 
@@ -278,6 +280,7 @@ mod tests {
         Preload {
             library: "/lib/libcopytune.so".into(),
             variables: vec![("COPYTUNE_MODE".to_owned(), "replay".into())],
+            settings: Vec::new(),
         }
     }
 

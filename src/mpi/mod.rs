@@ -2,3 +2,4 @@
 
 pub mod call_site;
 pub mod calls;
+pub mod version;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a state file is not used. The program runs on as if there were none.
 #[derive(Debug)]
@@ -58,6 +58,18 @@ impl Refusal {
     /// (see [`super::speaks_for_shard`]). Only one moves a damaged file aside.
     pub fn is_shared(&self) -> bool {
         !matches!(self, Refusal::Damaged { aside: Some(_), .. })
+    }
+
+    /// The file, where it is one.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match self {
+            Refusal::Damaged { path, .. }
+            | Refusal::Newer { path, .. }
+            | Refusal::Foreign { path, .. }
+            | Refusal::Mismatch { path, .. }
+            | Refusal::Unreadable { path, .. } => Some(path),
+            Refusal::Stale { .. } => None,
+        }
     }
 
     /// One refusal for both, where both files are out of date for the reasons of this one; else `later` comes back.

@@ -36,15 +36,8 @@ impl Key {
         // The link can be opened even when the file was deleted or lies in another mount namespace.
         let link = Path::new("/proc/self/exe");
         let path = std::fs::read_link(link).unwrap_or_default();
-        let mut executable = executable_name(&path);
-        let mut build = build_identity(link).unwrap_or_default();
         let arguments = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-        if let Some(script) = script::of(&executable, &arguments, &|path| path.is_file()) {
-            executable = format!("{}@{executable}", script.name);
-            if let Some(Ok(content)) = script.path.map(|path| build_identity(&path)) {
-                build = format!("{build}+{content}");
-            }
-        }
+        let (executable, build) = identity(&path, link, &arguments);
         Key {
             executable,
             build,
@@ -90,6 +83,20 @@ impl Key {
         .filter_map(|(what, differs)| differs.then_some(what))
         .collect()
     }
+}
+
+/// Name and build of a program: the executable at `path`, which can be read at `content`, run with these arguments (as in
+/// /proc/self/cmdline: its own name first, each with a zero byte behind it). Under an interpreter its script is part of both.
+pub fn identity(path: &Path, content: &Path, arguments: &[u8]) -> (String, String) {
+    let mut executable = executable_name(path);
+    let mut build = build_identity(content).unwrap_or_default();
+    if let Some(script) = script::of(&executable, arguments, &|path| path.is_file()) {
+        executable = format!("{}@{executable}", script.name);
+        if let Some(Ok(content)) = script.path.map(|path| build_identity(&path)) {
+            build = format!("{build}+{content}");
+        }
+    }
+    (executable, build)
 }
 
 /// File name of an executable; ` (deleted)`, which /proc adds for a deleted file (proc(5)), is taken away.
@@ -173,7 +180,7 @@ pub fn catalogue_version() -> String {
 }
 
 /// The name with everything but plain characters replaced, of bounded length, and not hidden.
-fn file_safe(name: &str) -> String {
+pub(super) fn file_safe(name: &str) -> String {
     const LONGEST: usize = 64;
     let safe: String = name
         .chars()

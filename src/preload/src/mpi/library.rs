@@ -2,6 +2,7 @@
 
 use crate::sys::resolve;
 use copytune_core::mpi::calls::Binding;
+use copytune_core::mpi::version;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -311,19 +312,7 @@ impl Library {
         }
         let text = text.get(..length.max(0) as usize).unwrap_or(&[]);
         let text = String::from_utf8_lossy(text);
-        let mut name = match self.family {
-            // "Open MPI v4.1.4, package: ..."
-            Family::OpenMpi => text.split(',').next().unwrap_or(""),
-            // MPICH: "MPICH Version:      4.0.2" in a line; its descendants put theirs on one line too.
-            _ => text.lines().next().unwrap_or(""),
-        }
-        .replace(" Version:", "");
-        name.truncate(
-            name.char_indices()
-                .nth(80)
-                .map_or(name.len(), |(end, _)| end),
-        );
-        name.split_whitespace().collect::<Vec<_>>().join(" ")
+        version::short(&text, self.family == Family::OpenMpi)
     }
 }
 
