@@ -256,7 +256,7 @@ fn uses(library: Library, state: &Path, variable: &str, best: &str) {
         text(&output.stdout)
     );
     assert!(
-        !text(&output.stderr).contains("settings"),
+        !text(&output.stderr).contains("copytune: settings: "),
         "{}",
         text(&output.stderr)
     );

@@ -29,7 +29,6 @@ pub struct Explorer {
     strategy: &'static dyn Strategy,
     broken: Vec<Broken>,
     settled: bool,
-    proposed: bool,
 }
 
 /// What became of a choice that was tried alone.
@@ -95,7 +94,6 @@ impl Explorer {
             strategy,
             broken,
             settled: false,
-            proposed: false,
         };
         explorer.strategy.prepare(&mut explorer.search);
         explorer
@@ -107,7 +105,6 @@ impl Explorer {
         if !self.settled {
             self.search.begin();
             self.strategy.propose(&mut self.search);
-            self.proposed = true;
         }
     }
 
@@ -135,7 +132,7 @@ impl Explorer {
 
     /// The configuration to run next, in the choices of the space; `None` when the search is over. Those that are known to break the
     /// program are passed over.
-    pub fn next(&mut self) -> Option<Vec<u16>> {
+    pub fn propose(&mut self) -> Option<Vec<u16>> {
         while !self.settled {
             self.search.choose_rest();
             let configuration = self.outer(&self.search.candidate);
@@ -147,7 +144,7 @@ impl Explorer {
         None
     }
 
-    /// The configuration that [`Explorer::next`] gave has this relative cost.
+    /// The configuration that [`Explorer::propose`] gave has this relative cost.
     pub fn learn(&mut self, relative: f64) {
         let verdict = self.evaluate(relative);
         self.settled = self.strategy.advance(&mut self.search, verdict);
@@ -274,7 +271,7 @@ mod tests {
         let alone: Vec<_> = singles().map(&mut try_alone).collect();
         let mut explorer = Explorer::new(&CHOICES, &alone, noise, seed);
         let mut runs = alone.len();
-        while let Some(next) = explorer.next() {
+        while let Some(next) = explorer.propose() {
             runs += 1;
             assert!(runs < 1000, "it ends");
             match broken(&next) {
@@ -332,12 +329,12 @@ mod tests {
     fn nothing_better_is_nothing_to_compare() {
         let bad: Vec<_> = singles().map(|single| (single, Tried::Cost(1.6))).collect();
         let mut explorer = Explorer::new(&CHOICES, &bad, 0.01, 1);
-        assert_eq!((explorer.next(), explorer.best()), (None, None));
+        assert_eq!((explorer.propose(), explorer.best()), (None, None));
         let broken: Vec<_> = singles()
             .map(|single| (single, Tried::Broken(String::new())))
             .collect();
         let mut explorer = Explorer::new(&CHOICES, &broken, 0.01, 1);
-        assert_eq!((explorer.next(), explorer.best()), (None, None));
+        assert_eq!((explorer.propose(), explorer.best()), (None, None));
     }
 
     #[test]
@@ -345,14 +342,14 @@ mod tests {
         let alone: Vec<_> = singles().map(|single| (single, Tried::Cost(1.0))).collect();
         let mut explorer = Explorer::new(&CHOICES, &alone, 0.01, 5);
         for _ in 0..10 {
-            let next = explorer.next().expect("more to come");
+            let next = explorer.propose().expect("more to come");
             explorer.learn(cost(&next));
         }
         let saved = explorer.save();
         assert!(saved.is_sound(&CHOICES));
         let mut resumed = Explorer::resume(explorer.choices().to_vec(), saved, Vec::new());
         let mut runs = 0;
-        while let Some(next) = resumed.next() {
+        while let Some(next) = resumed.propose() {
             resumed.learn(cost(&next));
             runs += 1;
         }

@@ -199,7 +199,7 @@ impl<'a> Session<'a> {
             if is_time {
                 return Ok(false);
             }
-            let Some(configuration) = explorer.next() else {
+            let Some(configuration) = explorer.propose() else {
                 break;
             };
             let left = explorer.expected().max(1.0) * (1.0 + plan::DEFAULTS);

@@ -2,13 +2,16 @@ use super::space::tests::libraries;
 use super::*;
 use crate::stats::random::Random;
 
+/// What goes wrong with such variables.
+type Fault = fn(&[(String, String)]) -> Option<&'static str>;
+
 /// A program whose modelled cost hangs on its settings, with noise, on a clock of its own.
 struct Modelled {
     random: Random,
     noise: f64,
     cost: fn(&[(String, String)]) -> f64,
-    /// Fails, hangs or prints something else with such variables.
-    fault: fn(&[(String, String)]) -> Option<&'static str>,
+    /// It fails, hangs or prints something else.
+    fault: Fault,
     clock: f64,
     runs: usize,
     stop_at: usize,
@@ -159,7 +162,7 @@ fn what_breaks_the_program_is_named_and_never_adopted() {
         tuned(&mut runner, &asked)
     };
     let none = "OMPI_MCA_btl_vader_single_copy_mechanism";
-    let faults: [fn(&[(String, String)]) -> Option<&'static str>; 3] = [
+    let faults: [Fault; 3] = [
         |variables| {
             is(
                 variables,

@@ -184,18 +184,21 @@ impl Program {
 #[derive(Debug, Default)]
 pub struct Found {
     /// For this number of ranks, and its file.
-    pub here: Option<(Remembered, PathBuf)>,
+    pub here: Option<Kept>,
     /// For other numbers of ranks, in their order.
     pub others: Vec<Remembered>,
     /// Files that had to be passed over.
     pub refusals: Vec<Refusal>,
 }
 
+/// What is remembered for a program, and its file.
+pub type Kept = (Remembered, PathBuf);
+
 /// Everything that is remembered of settings in a state directory, by name, each with its file; and the files that had to be passed over.
 ///
 /// # Errors
 /// The directory cannot be listed; one that is not there is empty.
-pub fn all(dir: &Path) -> io::Result<(Vec<(Remembered, PathBuf)>, Vec<Refusal>)> {
+pub fn all(dir: &Path) -> io::Result<(Vec<Kept>, Vec<Refusal>)> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
