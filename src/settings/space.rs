@@ -299,7 +299,7 @@ pub(super) mod tests {
             [pair("btl_vader_eager_limit", "16384")]
         );
         assert_eq!(
-            (variables_of(&vec![0; 9]), space.words(&[0])),
+            (variables_of(&[0; 9]), space.words(&[0])),
             (vec![], "the default".to_owned())
         );
     }
