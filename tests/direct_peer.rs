@@ -5,7 +5,8 @@
 mod beside;
 
 use beside::{BOTH, Talk, fork, kill, map, nap, shared, until, wait};
-use copytune_protocol::arena::{self, FIRST_PROMOTED, has_cookie};
+use copytune_protocol::arena::{self, FIRST_PROMOTED};
+use copytune_protocol::handover::has_cookie;
 use copytune_protocol::peer::Peer;
 use copytune_protocol::{PAGE, handover, mappings};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};

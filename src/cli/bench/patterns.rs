@@ -62,11 +62,11 @@ impl Args {
 }
 
 fn compared() -> String {
-    format!("{COMPARED}\n\nPatterns: {}", names(&PATTERNS, |one| one.name))
+    format!("{COMPARED}\n\nPatterns: {}", names(PATTERNS, |one| one.name))
 }
 
 fn pattern(text: &str) -> Result<&'static Pattern, String> {
-    by_name(text, &PATTERNS, |one| one.name)
+    by_name(text, PATTERNS, |one| one.name)
 }
 
 fn bytes(text: &str) -> Result<u64, String> {
