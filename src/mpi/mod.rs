@@ -1,5 +1,6 @@
-//! The calls of MPI: the table of those that are intercepted, and the places of a program that make them.
+//! The calls of MPI: the table of those that are intercepted, the places of a program that make them, and what a Wait or Test concerns.
 
 pub mod call_site;
 pub mod calls;
+pub mod chain;
 pub mod version;

@@ -6,6 +6,7 @@
 
 use crate::mpi::span::{Span, Spans};
 use copytune_core::flow::NodeId;
+use copytune_core::mpi::chain::{Chains, Link};
 use copytune_core::routines::CopyFn;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use hashbrown::HashTable;
@@ -63,12 +64,8 @@ struct Operation {
     used: bool,
     /// Where its buffers are in `live`, plus 1; 0 where they are not.
     live: [u32; 2],
-    /// The next operation that the present Wait or Test concerns, plus 1.
-    chain: u32,
-    /// The number of the latest chain that it is in; 0: it was in none.
-    chained: u32,
-    /// Its position in that call's array.
-    position: u32,
+    /// To the next operation that the present Wait or Test concerns.
+    link: Link,
 }
 
 /// One thread's buffers in use. Its own thread writes it, any thread reads it.
@@ -117,8 +114,7 @@ pub struct Ranges {
     board: &'static Board,
     /// Where the search for an entry to give up goes on.
     hand: usize,
-    /// The number of the latest chain; no operation is in it twice.
-    chains: u32,
+    chains: Chains,
 }
 
 fn hash(request: u64) -> u64 {
@@ -139,16 +135,14 @@ impl Ranges {
                     persistent: false,
                     used: false,
                     live: [0; 2],
-                    chain: 0,
-                    chained: 0,
-                    position: 0,
+                    link: Link::default(),
                 })
                 .collect(),
             by_request: HashTable::with_capacity(MAX_OPERATIONS * 2),
             free: (0..MAX_OPERATIONS as u32).rev().collect(),
             board,
             hand: 0,
-            chains: 0,
+            chains: Chains::default(),
         }
     }
 
@@ -193,9 +187,7 @@ impl Ranges {
             persistent,
             used: true,
             live: [0; 2],
-            chain: 0,
-            chained: 0,
-            position: 0,
+            link: Link::default(),
         };
         let operations = &self.operations;
         self.by_request
@@ -267,23 +259,19 @@ impl Ranges {
 
     /// Begins a new chain, of the operations that a Wait or Test concerns.
     pub fn begin_chain(&mut self) {
-        self.chains = self.chains.wrapping_add(1).max(1);
+        self.chains.begin();
     }
 
-    /// Puts an operation before `next`, the chain so far, unless it is in it already: both libraries give all sends that end at once
-    /// the same request.
+    /// Puts an operation before `next`, the chain so far, unless it is in it already.
     pub fn chain(&mut self, request: u64, position: u32, next: u32) -> u32 {
         let Some(index) = self.find(request) else {
             return next;
         };
-        match self.operations.get_mut(index as usize) {
-            Some(operation) if operation.chained != self.chains => {
-                operation.chain = next;
-                operation.chained = self.chains;
-                operation.position = position;
-                index + 1
-            }
-            _ => next,
+        let operation = self.operations.get_mut(index as usize);
+        let joins = |it: &mut Operation| self.chains.join(&mut it.link, position, next);
+        match operation.is_some_and(joins) {
+            true => index + 1,
+            false => next,
         }
     }
 
@@ -292,9 +280,9 @@ impl Ranges {
         let operation = self.operations.get((chain as usize).checked_sub(1)?)?;
         Some((
             operation.request,
-            operation.position,
+            operation.link.position(),
             operation.persistent,
-            operation.chain,
+            operation.link.next(),
         ))
     }
 
