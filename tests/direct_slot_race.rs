@@ -23,7 +23,7 @@ struct Race {
     wrong: AtomicUsize,
 }
 
-const PLACES: [u64; 2] = [8 * PAGE as u64, 24 * PAGE as u64];
+const ARENA_OFFSETS: [u64; 2] = [8 * PAGE as u64, 24 * PAGE as u64];
 
 impl Race {
     /// Readers and threads that answer run against a sender that lays its message anew before each time that it shows it; it
@@ -51,8 +51,8 @@ impl Race {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let life = self.sender.life();
         for (number, place) in self.places.iter().enumerate().skip(1) {
-            let which = random.next_u64() as usize % PLACES.len();
-            self.sender.lay(PLACES[which]);
+            let which = random.next_u64() as usize % ARENA_OFFSETS.len();
+            self.sender.lay(ARENA_OFFSETS[which]);
             self.sender.fill(which as u8);
             place.store(which as u8 + 1, Relaxed);
             self.sender.show(number as u64, life);
@@ -87,7 +87,7 @@ impl Race {
             let expected = self.places[number as usize].load(Relaxed);
             if let Location::At(place) = place {
                 self.told.fetch_add(1, Relaxed);
-                if place != PLACES[usize::from(expected) - 1] {
+                if place != ARENA_OFFSETS[usize::from(expected) - 1] {
                     self.wrong.fetch_add(1, Relaxed);
                 }
             }
@@ -157,7 +157,7 @@ impl Steps {
         if left == 0 {
             let number = self.next.load(Relaxed);
             self.sender.notice.hide();
-            self.sender.lay(PLACES[1]);
+            self.sender.lay(ARENA_OFFSETS[1]);
             self.sender.show(number, Some(self.life));
             self.sender.answer();
             self.number.store(number, Relaxed);
@@ -165,7 +165,7 @@ impl Steps {
         let number = self.number.load(Relaxed);
         if number != 0 {
             match self.sender.place(number) {
-                Location::At(place) if place == PLACES[1] => self.told.fetch_add(1, Relaxed),
+                Location::At(place) if place == ARENA_OFFSETS[1] => self.told.fetch_add(1, Relaxed),
                 Location::At(_) => self.wrong.fetch_add(1, Relaxed),
                 Location::Unknown | Location::Late => 0,
             };
@@ -176,7 +176,7 @@ impl Steps {
     fn answer(&self, left: u64) -> bool {
         let number = self.next.fetch_add(2, Relaxed);
         self.sender.notice.hide();
-        self.sender.lay(PLACES[0]);
+        self.sender.lay(ARENA_OFFSETS[0]);
         self.sender.show(number, Some(self.life));
         self.number.store(0, Relaxed);
         self.left.store(left, Relaxed);

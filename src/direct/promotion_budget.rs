@@ -27,7 +27,7 @@ pub fn part_of_credit(ranks: u32, cores: u32) -> f64 {
 }
 
 /// A decision that must wait is looked at again after as many kernel copies as there were, and so many more, at the latest.
-const FEW: u32 = 4;
+const READS_BETWEEN_LOOKS: u32 = 4;
 /// Promotions have paid where direct copies have saved so many times what they cost.
 const PAYS: u64 = 2;
 /// Promotions at the first send would have paid where they would have saved so many quarters of what they would have cost.
@@ -311,10 +311,10 @@ impl Buffer {
         is_worth_it
     }
 
-    /// So much must still be missed. Something else may decide earlier, so it is looked at again before long ([`FEW`]).
+    /// So much must still be missed. Something else may decide earlier, so it is looked at again before long ([`READS_BETWEEN_LOOKS`]).
     fn wait_for(&mut self, left: u64) {
         let copies = left.div_ceil(self.gain.max(1));
-        let most = self.reads.saturating_add(FEW);
+        let most = self.reads.saturating_add(READS_BETWEEN_LOOKS);
         self.next = self.reads.saturating_add(copies.min(most.into()) as u32);
     }
 

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub const LIBRARY: &str = "libcopytune.so";
 
 /// Where it may lie, seen from the command's folder: in a build, then where packages and `make install` put it.
-const PLACES: &[&str] = &[
+const LIBRARY_DIRS: &[&str] = &[
     ".",
     "../lib",
     "../lib/x86_64-linux-gnu",
@@ -52,7 +52,9 @@ pub fn library(named: Option<&Path>, carried: &[u8]) -> Result<PathBuf, String> 
 /// The library that belongs to the command at that place.
 fn beside(command: &Path) -> Option<PathBuf> {
     let folder = command.parent()?;
-    let places = PLACES.iter().map(|place| folder.join(place).join(LIBRARY));
+    let places = LIBRARY_DIRS
+        .iter()
+        .map(|place| folder.join(place).join(LIBRARY));
     places
         .filter(|path| path.is_file())
         .find_map(|path| path.canonicalize().ok())

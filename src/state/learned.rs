@@ -36,7 +36,7 @@ pub fn knowledge(state: &RankState) -> Knowledge {
         let Some(nodes) = nodes else {
             continue;
         };
-        decisions.hear(interval, &nodes);
+        decisions.add(interval, &nodes);
         let tuner = interval.tuner.as_ref().and_then(|saved| {
             let mut tuner: tuner::Saved = serde_json::from_value(saved.clone()).ok()?;
             tuner.history = interval
@@ -69,7 +69,7 @@ pub fn knowledge(state: &RankState) -> Knowledge {
 struct Decisions(HashMap<u64, ((u64, u64), Option<RoutineId>)>);
 
 impl Decisions {
-    fn hear(&mut self, interval: &format::Interval, nodes: &[u64]) {
+    fn add(&mut self, interval: &format::Interval, nodes: &[u64]) {
         let is_decided = interval.tuner.is_some()
             && matches!(
                 interval.phase,

@@ -47,12 +47,12 @@ impl Superstep {
 }
 
 /// Most accesses for which a function may be calibrated: far more than a message has.
-const MOST: f64 = 1e12;
+const MAX_ACCESSES: f64 = 1e12;
 
 const INPUTS: &[Input] = &[
-    Input::drawn("hr", "", 0.0, MOST),
-    Input::drawn("hw", "", 0.0, MOST),
-    Input::drawn("M", "", 0.0, MOST),
+    Input::drawn("hr", "", 0.0, MAX_ACCESSES),
+    Input::drawn("hw", "", 0.0, MAX_ACCESSES),
+    Input::drawn("M", "", 0.0, MAX_ACCESSES),
     Input::given("cache", ""),
 ];
 

@@ -122,8 +122,8 @@ pub fn may_map(count: u64, more: u64) -> bool {
 
 /// Read once: it is the machine's, and changes by its administrator's hand alone.
 fn most_mappings() -> u64 {
-    static MOST: OnceLock<u64> = OnceLock::new();
-    *MOST.get_or_init(|| {
+    static MAX_MAP_COUNT: OnceLock<u64> = OnceLock::new();
+    *MAX_MAP_COUNT.get_or_init(|| {
         let text = fs::read_to_string("/proc/sys/vm/max_map_count");
         let most = text.ok().and_then(|text| text.trim().parse().ok());
         most.unwrap_or(USUAL_MAPPINGS)
