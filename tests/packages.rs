@@ -85,6 +85,9 @@ fn files(folder: &Path) -> BTreeSet<String> {
     found
 }
 
+/// What tests/programs/regions.c prints of `COPYTUNE_VERSION` (include/copytune.h) where the library is there.
+const VERSION: &str = "version 2\n";
+
 /// The package that `build` writes into a folder: twice, in which it must be the same.
 fn built_twice(build: &dyn Fn(&Path) -> Command) -> (tempfile::TempDir, PathBuf) {
     let folders = [private_dir(), private_dir()];
@@ -126,7 +129,7 @@ fn runs(command: &Path, home: &Path) -> PathBuf {
         }
         line.extend(["-np", "2"].map(OsStr::new));
         line.extend([program.as_ref(), OsStr::new("version")]);
-        assert_eq!(run(&line), "version 1\nversion 1\n", "{library:?}");
+        assert_eq!(run(&line), VERSION.repeat(2), "{library:?}");
         let shown = run(&[&["--dry-run".as_ref()], &line[..]].concat());
         let mut words = shown
             .split_whitespace()
@@ -166,14 +169,14 @@ fn compiles(lib: &Path) {
     };
     let linked = compile("linked", &ask(&["--cflags", "--libs"]));
     let with = |path: &Path| said(tool(path).arg("version").env("LD_LIBRARY_PATH", lib));
-    assert_eq!(with(&linked), "version 1\n");
+    assert_eq!(with(&linked), VERSION);
     // Preloaded besides, it is one library all the same.
     let mut twice = tool(&linked);
     twice
         .arg("version")
         .env("LD_LIBRARY_PATH", lib)
         .env("LD_PRELOAD", shipped().join("libcopytune.so"));
-    assert_eq!(said(&mut twice), "version 1\n");
+    assert_eq!(said(&mut twice), VERSION);
     let header = compile("header", &(ask(&["--cflags"]) + " -ldl"));
     assert_eq!(with(&header), "version 0\n");
     assert_eq!(ask(&["--modversion"]).trim(), env!("CARGO_PKG_VERSION"));
@@ -208,7 +211,7 @@ fn cmake(lib: &Path, folder: &Path) {
         lib.join("cmake/copytune").display()
     )));
     said(tool("cmake").args(["--build", "out"]).current_dir(folder));
-    for (name, version) in [("linked", "version 1\n"), ("header", "version 0\n")] {
+    for (name, version) in [("linked", VERSION), ("header", "version 0\n")] {
         assert_eq!(
             said(tool(folder.join("out").join(name)).arg("version")),
             version,
