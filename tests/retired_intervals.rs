@@ -70,7 +70,8 @@ fn every_size_is_replayed() {
         adopt_all(learning.path(), dir.path());
         let replay = job(library)
             .tuned(dir.path())
-            .env("COPYTUNE_MODE", "replay");
+            .env("COPYTUNE_MODE", "replay")
+            .given_time();
         replay.run().expect_success("a replay");
         for (number, rank) in &state(dir.path()).ranks {
             for bytes in SIZES {
