@@ -1,10 +1,13 @@
 //! What the models of a machine are for: what a copy takes, and by which routine it takes least.
 
+use std::path::Path;
+
 use super::plan::title;
 use crate::models::copies::{BYTES, COPY};
 use crate::models::{Model, optimise};
-use crate::routines::{Features, catalogue, find};
-use crate::state::calibration::Calibration;
+use crate::routines::expected::ExpectedCosts;
+use crate::routines::{Features, RoutineId, catalogue, find};
+use crate::state::calibration::{Calibration, Machine, of_machine};
 use crate::timing::State;
 use serde::Serialize;
 
@@ -17,6 +20,8 @@ pub struct Predictor {
 struct OfRoutine {
     routine: &'static str,
     evicts: bool,
+    /// Mean relative error of its predictions.
+    error: f64,
     state: String,
     cores: u32,
     model: Model,
@@ -42,6 +47,21 @@ pub struct Crossover {
     pub seconds: f64,
 }
 
+/// What copies by each routine are expected to cost where one core alone copies data in that state, as the calibration in a state
+/// directory says; `None`: there is none for this machine as it is now.
+///
+/// # Errors
+/// There is one that may not be used: one sentence.
+pub fn expected_costs(
+    dir: &Path,
+    features: Features,
+    state: State,
+) -> Result<Option<ExpectedCosts>, String> {
+    let found = of_machine(dir, &Machine::here()).map_err(|unfit| unfit.to_string())?;
+    let predictor = found.map(|found| Predictor::new(&found, features));
+    Ok(predictor.transpose()?.map(|of| of.expected(state)))
+}
+
 /// Parts of a factor of two into which sizes are divided when crossovers are looked for.
 const PARTS: f64 = 8.0;
 
@@ -59,6 +79,7 @@ impl Predictor {
             Ok(OfRoutine {
                 routine: routine.name,
                 evicts: routine.evicts(),
+                error: of.model.mre.unwrap_or(of.model.fit_mre),
                 state: of.state.clone(),
                 cores: of.cores,
                 model: of.model.model(&COPY)?,
@@ -73,6 +94,23 @@ impl Predictor {
     fn seconds(&self, of: &OfRoutine, bytes: u64) -> f64 {
         let [l1, l2, l3] = self.caches;
         of.model.predict(&[bytes as f64, l1, l2, l3])
+    }
+
+    /// As a table: what one core takes that copies alone.
+    pub fn expected(&self, state: State) -> ExpectedCosts {
+        let mut models: Vec<Option<&OfRoutine>> = vec![None; catalogue().len()];
+        let of_state = |of: &&OfRoutine| of.state == state.name() && of.cores == 1;
+        for of in self.models.iter().filter(of_state) {
+            let place = find(of.routine).and_then(|id| models.get_mut(usize::from(id)));
+            if let Some(place) = place {
+                *place = Some(of);
+            }
+        }
+        let model = |id: RoutineId| models.get(usize::from(id)).copied().flatten();
+        ExpectedCosts::new(
+            |id, bytes| model(id).map_or(f64::INFINITY, |of| self.seconds(of, bytes)),
+            |id| model(id).map_or(0.0, |of| of.error),
+        )
     }
 
     /// The models of one condition.

@@ -16,7 +16,7 @@
 /// Most candidates beside the kernel's way.
 pub const MOST_CANDIDATES: usize = 6;
 /// Classes of lengths, by powers of two.
-const CLASSES: usize = 12;
+pub const CLASSES: usize = 12;
 /// The first class's shortest message: 2^13 bytes.
 const FIRST_CLASS: u32 = 13;
 /// Samples that are kept of each way.
@@ -120,6 +120,8 @@ struct Class {
     /// That part.
     expected: f32,
     has_measured_gain: bool,
+    /// Whether it begins with what the machine's calibration expects to be the best.
+    is_expected: bool,
 }
 
 impl Default for Class {
@@ -135,6 +137,7 @@ impl Default for Class {
             gain: 0.0,
             expected: EXPECTED_PART,
             has_measured_gain: false,
+            is_expected: false,
         }
     }
 }
@@ -154,6 +157,11 @@ fn class_of(bytes: usize) -> usize {
         .unwrap_or(0)
         .saturating_sub(FIRST_CLASS) as usize;
     class.min(CLASSES - 1)
+}
+
+/// The shortest length of each class, in bytes.
+pub fn lengths() -> [usize; CLASSES] {
+    core::array::from_fn(|class| 1 << (class as u32 + FIRST_CLASS))
 }
 
 impl Mechanism {
@@ -189,6 +197,27 @@ impl Mechanism {
     pub fn expected_gain(&self, bytes: usize) -> u64 {
         let per_byte = self.classes[class_of(bytes)].gain.max(0.0);
         (per_byte * bytes as f32) as u64
+    }
+
+    /// What candidates are expected to cost for a class of lengths, that of so many bytes: in one unit, with the relative error of that,
+    /// by their numbers; where `None`, nothing is expected. The class begins with the best, and does not try what is slower by
+    /// more than both errors and [`CLEARLY_SLOWER`].
+    pub fn expect(&mut self, bytes: usize, costs: &[Option<(f32, f32)>]) {
+        let class = &mut self.classes[class_of(bytes)];
+        let known = || {
+            let numbered = (0..self.candidates).zip(costs);
+            numbered.filter_map(|(number, cost)| Some((number, (*cost)?)))
+        };
+        let Some((best, (least, doubt))) = known().min_by(|a, b| a.1.0.total_cmp(&b.1.0)) else {
+            return;
+        };
+        (class.best, class.is_expected) = (best, true);
+        for (number, (cost, error)) in known() {
+            let is_slower = cost * (1.0 - error) > least * (1.0 + doubt) * CLEARLY_SLOWER;
+            if is_slower && number != best {
+                class.given_up |= 1 << number;
+            }
+        }
     }
 
     /// Begins a class of lengths, that of so many bytes, with the candidate that an earlier run found best.
@@ -227,6 +256,9 @@ impl Mechanism {
     /// A class without samples begins with what the next shorter one that has any found best.
     #[cold]
     fn begin(&mut self, number: usize) {
+        if self.classes[number].is_expected {
+            return;
+        }
         let known = self.classes[..number].iter().rev();
         if let Some(best) = known
             .filter(|class| !class.is_untouched())

@@ -197,6 +197,12 @@ impl Account {
             .is_some_and(|class| class.saved >= class.spent.saturating_mul(PAYS))
     }
 
+    /// Whether earlier runs have shown that promotions of such buffers at their first send pay.
+    pub fn pays_at_once(&self, bytes: usize) -> bool {
+        let class = bytes.checked_ilog2().unwrap_or(0) as usize;
+        self.classes[class].before.advice() == Advice::AtOnce
+    }
+
     fn class_of(&mut self, bytes: usize) -> &mut Class {
         &mut self.classes[bytes.checked_ilog2().unwrap_or(0) as usize]
     }

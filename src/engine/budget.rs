@@ -7,7 +7,7 @@
 /// Part of the time that learning may take.
 const SHARE: f64 = 0.01;
 /// Seconds that it may take at once when a program begins.
-const ADVANCE: f64 = 200e-6;
+const ADVANCE: f64 = 50e-6;
 /// Seconds that the bucket holds after that.
 const CAPACITY: f64 = 30e-6;
 /// Seconds of a rest after which a few calls are followed, in case that a new phase has begun.

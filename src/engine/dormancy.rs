@@ -154,6 +154,21 @@ impl Dormancy {
         };
     }
 
+    /// Before the first call: nothing is known that could be learnt. Returns how many calls may pass unseen; so short ones follow later.
+    pub(super) fn sleep(&mut self) -> usize {
+        self.pause(LONGEST_OF_SLOW);
+        self.length = LONGEST_OF_SLOW;
+        LONGEST_OF_SLOW as usize
+    }
+
+    /// There is something, when so many of them were still to come.
+    pub(super) fn wake(&mut self, unmade: usize) {
+        *self = Self {
+            debt: self.unseen(unmade),
+            ..Self::new(self.slice)
+        };
+    }
+
     /// The dormant period that has just begun is not taken.
     pub(super) fn refuse(&mut self) {
         *self = Self {
@@ -211,6 +226,23 @@ mod tests {
             made += calls as usize + unseen;
         }
         assert!(followed <= 8200 / 16, "{followed} calls followed");
+    }
+
+    #[test]
+    fn sleep_ends_with_a_copy_or_after_many_calls_and_loses_no_call() {
+        let mut dormancy = Dormancy::new(SLICE);
+        let calls = dormancy.sleep();
+        assert_eq!((calls, dormancy.unseen(calls)), (16_384, 0));
+        let mut slept_through = Dormancy::new(SLICE);
+        slept_through.sleep();
+        assert_eq!(until_dormant(&mut slept_through), (SLICE, calls));
+        dormancy.wake(calls - 100);
+        assert_eq!((dormancy.unseen(0), dormancy.weight()), (100, 1));
+        assert!(!dormancy.is_calm());
+        assert_eq!(until_dormant(&mut dormancy), (SLICE, FIRST_LENGTH as usize));
+        // In a later period.
+        dormancy.wake(2000);
+        assert_eq!(dormancy.unseen(0), 100 + 48);
     }
 
     #[test]

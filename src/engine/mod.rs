@@ -28,6 +28,7 @@ use trial::Trial;
 
 use crate::flow::{Advance, IntervalId, NodeId, OUTSIDE, OVERFLOW, Rare, Tracker, Turn};
 use crate::mpi::call_site::Fnv;
+use crate::routines::expected::ExpectedCosts;
 use crate::routines::forced::Forcing;
 use crate::routines::{self, DEFAULT, Features, Routine, RoutineId};
 use crate::tuner::Settings;
@@ -35,6 +36,7 @@ use crate::tuner::further_search::Choices;
 use hashbrown::HashMap;
 use recorded::Watch;
 pub use recorded::{Recorded, Recordings};
+use std::sync::Arc;
 
 /// A clock in ticks of any constant length.
 pub trait Clock {
@@ -90,6 +92,8 @@ pub struct Config {
     pub clock_cost: u64,
     /// Ticks in a second, where what learning costs is to be bounded (see `budget`).
     pub bounded: Option<f64>,
+    /// What copies by each routine are expected to cost on this machine, where that is known.
+    pub expected: Option<Arc<ExpectedCosts>>,
     /// Seed, turn and strategy of the tuners.
     pub tuner: Settings,
 }
@@ -151,6 +155,8 @@ pub struct Engine {
     /// Calls that the tracker was not told of.
     blind: u64,
     nodes: Vec<Node>,
+    /// Whether one of them could be tuned.
+    has_tunable: bool,
     /// Nodes by identity; 0 stands for none.
     numbers: HashMap<u64, NodeId>,
     intervals: Vec<Interval>,
@@ -192,6 +198,7 @@ impl Engine {
             tracker,
             blind: 0,
             nodes: Vec::new(),
+            has_tunable: false,
             numbers: HashMap::new(),
             intervals: Vec::new(),
             live: Vec::new(),
@@ -227,9 +234,30 @@ impl Engine {
         self.nodes.push(node);
         // Where nothing can be tuned, nothing is to be learnt.
         if info.tunable && info.bytes >= self.config.min_bytes {
+            self.has_tunable = true;
             self.dormancy.disturb();
         }
         number
+    }
+
+    /// Whether no message was seen that could be tuned.
+    pub fn has_nothing_to_tune(&self) -> bool {
+        !self.has_tunable
+    }
+
+    /// Before the first call: how many may pass unseen, unless a copy of a message that could be tuned comes earlier
+    /// ([`Self::wake`]); 0 in modes that follow every program, and where learning may cost what it wants.
+    pub fn sleep(&mut self) -> usize {
+        let chooses = matches!(self.config.mode, Mode::Tune | Mode::Replay);
+        match self.config.bounded {
+            Some(_) if chooses => self.dormancy.sleep(),
+            _ => 0,
+        }
+    }
+
+    /// Such a copy came when so many calls were still to pass unseen.
+    pub fn wake(&mut self, unmade: usize) {
+        self.dormancy.wake(unmade);
     }
 
     /// The node with this identity.

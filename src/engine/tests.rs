@@ -43,6 +43,7 @@ fn config(mode: Mode) -> Config {
         min_bytes: 1024,
         clock_cost: 0,
         bounded: None,
+        expected: None,
         tuner: Settings {
             seed: 7,
             ..Settings::default()

@@ -86,6 +86,8 @@ pub struct Options {
     pub direct: Direct,
     /// Whether what learning costs is bounded.
     pub bounded: bool,
+    /// Whether learning starts from the machine's calibration, where there is one.
+    pub model: bool,
     /// How much is said.
     pub log: Log,
     /// CPU feature mask as given; it parses as a [`Mask`].
@@ -106,6 +108,7 @@ impl Default for Options {
             min_bytes: 8192,
             direct: Direct::Auto,
             bounded: true,
+            model: true,
             log: Log::Summary,
             cpu_mask: None,
         }
@@ -285,6 +288,16 @@ static VARIABLES: &[Variable] = &[
         about: "Bounds what learning may cost: 1 % of the time (on); without a bound it ends sooner (off).",
         take: |value, options| {
             options.bounded = one_of(value, &[("on", true), ("off", false)])?;
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_MODEL",
+        allowed: || "on or off".to_owned(),
+        default: "on",
+        about: "Starts learning from what `copytune calibrate` has found of this machine (on), where it has, or from nothing (off).",
+        take: |value, options| {
+            options.model = one_of(value, &[("on", true), ("off", false)])?;
             Some(())
         },
     },

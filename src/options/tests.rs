@@ -32,6 +32,7 @@ fn every_variable_is_read() {
         ("COPYTUNE_MIN_BYTES", "4k"),
         ("COPYTUNE_DIRECT", "force"),
         ("COPYTUNE_BUDGET", "off"),
+        ("COPYTUNE_MODEL", "off"),
         ("COPYTUNE_LOG", "debug"),
         ("COPYTUNE_CPU_MASK", "avx2"),
     ]);
@@ -50,6 +51,7 @@ fn every_variable_is_read() {
             min_bytes: 4096,
             direct: Direct::Force,
             bounded: false,
+            model: false,
             log: Log::Debug,
             cpu_mask: Some("avx2".into()),
         }
@@ -67,6 +69,7 @@ fn a_wrong_value_names_variable_value_and_what_is_allowed() {
         ("COPYTUNE_ROUTINE", "li*"),
         ("COPYTUNE_MIN_BYTES", "99999999999999999G"),
         ("COPYTUNE_BUDGET", "2%"),
+        ("COPYTUNE_MODEL", "maybe"),
         ("COPYTUNE_LOG", "loud"),
         ("COPYTUNE_CPU_MASK", "avx2,mmx"),
     ] {

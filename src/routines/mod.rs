@@ -4,13 +4,16 @@
 //! its [`RoutineId`] is an index that is valid within one process only.
 
 mod caches;
+mod candidates;
 mod catalogue;
 mod cpu;
+pub mod expected;
 pub mod forced;
 mod listing;
 mod traps;
 
 pub use caches::{CacheSource, Caches};
+pub use candidates::direct_candidates;
 pub use catalogue::{catalogue, direct, find, usable};
 pub use cpu::{Features, Mask};
 pub use listing::{Listing, Row, listing};

@@ -212,6 +212,19 @@ impl Calibration {
     }
 }
 
+/// The calibration of the machine `here` in a directory, if there is one and it may be used; others are not looked at, however many there
+/// are.
+///
+/// # Errors
+/// There is one, and why it may not be used.
+pub fn of_machine(dir: &Path, here: &Machine) -> Result<Option<Calibration>, Unfit> {
+    let path = dir.join(here.file());
+    match envelope::read::<Calibration>(&path).map_err(Unfit::File)? {
+        Some(found) => found.usable(here, &path).map(|()| Some(found)),
+        None => Ok(None),
+    }
+}
+
 /// The calibration of a file, or that of the machine `here` in a directory; in either case it may be [`Calibration::usable`] or not.
 ///
 /// # Errors

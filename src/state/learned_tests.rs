@@ -48,6 +48,7 @@ impl Thread {
             min_bytes: 1024,
             clock_cost: 0,
             bounded: None,
+            expected: None,
             tuner: Settings {
                 seed: 5,
                 ..Settings::default()

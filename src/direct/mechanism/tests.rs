@@ -186,3 +186,37 @@ fn less_is_expected_where_the_sender_helps() {
     let helped = mechanism.expected_gain(BYTES);
     assert!((2490..=2510).contains(&helped), "{helped}");
 }
+
+#[test]
+fn a_class_begins_with_what_is_expected_and_does_not_try_what_is_surely_slower() {
+    let (mut machine, mut mechanism) = machine(10_000, &[5000, 4800, 3200, 9000, 5100]);
+    let expected = [5000.0, 4800.0, 3200.0, 9000.0, 5100.0].map(|cost| Some((cost, 0.05)));
+    mechanism.expect(BYTES, &expected);
+    for _ in 0..4 {
+        mechanism.copied_by_kernel(BYTES, machine.takes(Way::Kernel), false);
+    }
+    for _ in 0..12 {
+        assert_eq!(mechanism.plan(BYTES, false).way, Way::Direct(2));
+        mechanism.took(BYTES, Way::Direct(2), 3200);
+    }
+}
+
+#[test]
+fn a_wrong_expectation_is_found_out() {
+    let (mut machine, mut mechanism) = machine(10_000, &[5000, 3200, 4800]);
+    mechanism.expect(BYTES, &[Some((3000.0, 0.05)), Some((3300.0, 0.05)), None]);
+    for _ in 0..4 {
+        mechanism.copied_by_kernel(BYTES, machine.takes(Way::Kernel), false);
+    }
+    let (_, last) = machine.run(&mut mechanism, BYTES, 200);
+    assert_eq!(last, Way::Direct(1));
+}
+
+#[test]
+fn an_expectation_holds_for_its_class_and_nothing_expected_changes_nothing() {
+    let (_, mut mechanism) = machine(10_000, &[5000, 3200]);
+    mechanism.expect(BYTES, &[None, None]);
+    mechanism.expect(4 * BYTES, &[Some((2.0, 0.1)), Some((1.0, 0.1))]);
+    assert_eq!(mechanism.plan(BYTES, false).way, Way::Direct(0));
+    assert_eq!(mechanism.plan(4 * BYTES, false).way, Way::Direct(1));
+}

@@ -3,7 +3,7 @@
 //! In processes that neither initialise MPI nor mark regions (launchers, shells, ssh, helpers) nothing happens at all: no
 //! variable is read, no file opened, no line written.
 
-use crate::direct;
+use crate::direct::{self, Candidate};
 use crate::mpi::entry_points::{self, EntryPoint, Wrapper};
 use crate::mpi::library::Library;
 use crate::mpi::{ucx, visibility};
@@ -14,12 +14,16 @@ use crate::sys::phase::{self, AtOff, guarded};
 use crate::sys::{allocation, clock, next, resolve};
 use crate::thread::job::Job;
 use crate::thread::{memory, sessions};
+use copytune_core::calibration::prediction::expected_costs;
 use copytune_core::direct::mechanism::MOST_CANDIDATES;
 use copytune_core::options::{self, Log, Options};
-use copytune_core::routines::{self, CopyFn, Features, Mask};
+use copytune_core::routines::expected::ExpectedCosts;
+use copytune_core::routines::{self, Features, Mask};
+use copytune_core::timing::State;
 use core::ffi::{CStr, c_int};
 use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
+use std::sync::Arc;
 
 /// After MPI_Init, MPI_Init_thread or MPI_Session_init.
 pub fn initialised(entry: &EntryPoint, wrapper: Wrapper) {
@@ -154,6 +158,7 @@ fn settle(
         .as_ref()
         .map_or_else(|| "no MPI".into(), Library::version);
     let memory = memory::Memory::load(&options, &mpi, place);
+    let expected = expected(&options, features, place.0);
     let job = Job {
         options,
         library,
@@ -162,6 +167,7 @@ fn settle(
         process: std::process::id(),
         clock_cost,
         memory,
+        expected,
     };
     let job = job.settle()?;
     // SAFETY: atexit(3) with a function that lives as long as this library, which is never unloaded (preloaded).
@@ -169,19 +175,36 @@ fn settle(
     Some(job)
 }
 
+/// What the machine's calibration says, where learning may start from it.
+fn expected(options: &Options, features: Features, rank: u32) -> Option<Arc<ExpectedCosts>> {
+    let learns = options.mode == options::Mode::Tune && options.routine.is_none();
+    let dir = options.dir.as_ref().filter(|_| learns && options.model)?;
+    match expected_costs(dir, features, State::Dirty) {
+        Ok(found) => found.map(Arc::new),
+        Err(reason) => {
+            if rank == 0 {
+                log::say(Level::Summary, format_args!("{reason}"));
+            }
+            None
+        }
+    }
+}
+
 /// What may copy directly where no call site has a routine of its own.
-fn direct_candidates(job: &Job) -> Vec<(&'static str, CopyFn)> {
-    let permitted =
-        routines::direct(job.features).filter(|routine| job.options.permits(routine.name));
-    let mut candidates: Vec<(&str, CopyFn)> = permitted
-        .filter_map(|routine| Some((routine.name, routine.function(job.features)?)))
-        .take(MOST_CANDIDATES)
+fn direct_candidates(job: &Job) -> Vec<Candidate> {
+    let permits = |name: &str| job.options.permits(name);
+    let expected = job.expected.as_deref();
+    let found = routines::direct_candidates(job.features, permits, expected, MOST_CANDIDATES);
+    let mut candidates: Vec<Candidate> = found
+        .into_iter()
+        .filter_map(|routine| {
+            let copy = routine.function(job.features)?;
+            Some(Candidate::new(routine.name, copy, expected))
+        })
         .collect();
     if candidates.is_empty() {
-        candidates.push((
-            routines::catalogue()[usize::from(routines::DEFAULT)].name,
-            next::memmove(),
-        ));
+        let default = &routines::catalogue()[usize::from(routines::DEFAULT)];
+        candidates.push(Candidate::new(default.name, next::memmove(), expected));
     }
     candidates
 }

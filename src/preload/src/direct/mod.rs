@@ -16,6 +16,7 @@ mod shared;
 mod transparency;
 
 pub use copytune_protocol::notice::Notice;
+pub use receiver::candidates::Candidate;
 pub use receiver::read::Read;
 pub use receiver::reader::{Chooser, Outcome, Reader};
 pub use sender::promotion::{has_requests, hide, hide_others, is_send_watched, sending};
@@ -24,7 +25,6 @@ pub use shared::report::{reason, tell};
 pub use shared::switches::{is_forced, is_on};
 
 use copytune_core::options::Direct;
-use copytune_core::routines::CopyFn;
 use copytune_core::state::format::DirectClass;
 use copytune_protocol::{arena, mappings};
 use receiver::candidates;
@@ -35,15 +35,10 @@ use shared::report::explain;
 use shared::{attention, switches};
 use transparency::{discard, fork, raw_calls};
 
-/// At MPI_Init. `candidates`: what may copy directly where no call site has a routine of its own, with its name, the first one to
-/// begin with; at least one. `earlier`: what earlier runs have shown. `ranks`: how many there are on this host. Failure leaves
+/// At MPI_Init. `candidates`: what may copy directly where no call site has a routine of its own, the first one to begin with; at least
+/// one. `earlier`: what earlier runs have shown. `ranks`: how many there are on this host. Failure leaves
 /// everything to the kernel copy.
-pub fn start(
-    direct: Direct,
-    candidates: Vec<(&'static str, CopyFn)>,
-    earlier: &[DirectClass],
-    ranks: u32,
-) {
+pub fn start(direct: Direct, candidates: Vec<Candidate>, earlier: &[DirectClass], ranks: u32) {
     if direct == Direct::Off {
         explain("switched off by COPYTUNE_DIRECT=off");
         return;

@@ -7,12 +7,9 @@ use crate::mpi::entry_points::EntryPoint;
 use crate::sys::phase;
 use crate::thread::session::{After, Session};
 use crate::thread::sessions;
-use crate::thread::words::{self, Thread};
+use crate::thread::words::{self, FOR_EVER, Thread};
 use copytune_core::mpi::calls::Role;
 use core::ptr::NonNull;
-
-/// More calls than a thread can make.
-const FOR_EVER: usize = usize::MAX / 2;
 
 /// Before the next implementation is called. Uses no stack itself: functions that need some are jumped to.
 pub extern "C" fn enter(entry: &'static EntryPoint, arguments: Arguments) -> Entered {
@@ -64,11 +61,15 @@ extern "C" fn enter_followed(
     }
     // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
     let session = unsafe { session.as_mut() };
+    if thread.woken > 0 {
+        session.wake(core::mem::take(&mut thread.woken));
+    }
     let mut after = After::Reset;
     if let Some((active, and_then)) = phase::guarded(|| session.enter(entry, arguments)) {
         (thread.active, after) = (active, and_then);
         if session.engine.dormancy_is_due() {
             thread.dormant = phase::guarded(|| session.fall_dormant(after)).unwrap_or(0);
+            thread.asleep = usize::from(session.engine.has_nothing_to_tune());
         }
     }
     Entered {
@@ -241,6 +242,11 @@ fn look_back(thread: &mut Thread, entry: &'static EntryPoint, arguments: Argumen
 fn session_of(thread: &mut Thread) -> Option<NonNull<Session>> {
     if thread.session.is_null() {
         thread.session = first_session();
+        // SAFETY: this thread's own; no other reference is held to it.
+        if let Some(session) = unsafe { thread.session.as_mut() } {
+            thread.dormant = session.sleep();
+            thread.asleep = usize::from(thread.dormant > 0);
+        }
     }
     NonNull::new(thread.session)
 }

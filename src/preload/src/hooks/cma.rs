@@ -111,6 +111,9 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     if thread.frame == 0 && !modules::is_mpi_code(caller) {
         return None;
     }
+    if thread.asleep > 0 && read.bytes >= next::threshold() {
+        thread.wake();
+    }
     let active = thread.active;
     // SAFETY: inside an outermost call the session is lent to nobody else (see `copy_inside_call`); nothing below comes
     // back here, because `next` is the C library's function.
@@ -201,11 +204,14 @@ unsafe fn count(
     };
     // SAFETY: reads this thread's words; the session is this thread's (see `copy_inside_call`).
     let session = unsafe {
-        let thread = words::thread();
-        if (*thread).active.is_null() || count == 0 {
+        let thread = &mut *words::thread();
+        if thread.asleep > 0 && bytes >= next::threshold() {
+            thread.wake();
+        }
+        if thread.active.is_null() || count == 0 {
             return;
         }
-        (*thread).session.as_mut()
+        thread.session.as_mut()
     };
     if let Some(session) = session {
         // SAFETY: there is at least one entry.

@@ -36,9 +36,15 @@ macro_rules! hook {
                 "je {early}",
                 "mov rax, qword ptr [rip + copytune_tls@GOTTPOFF]",
                 "cmp qword ptr fs:[rax], 0",
+                "jne 4f",
+                "cmp qword ptr fs:[rax + {asleep}], 0",
                 "je 2b",
+                "jmp {wake}",
+                "4:",
                 "mov rcx, qword ptr [rsp]",
                 "jmp {inside}",
+                asleep = const words::ASLEEP,
+                wake = sym copy_and_wake,
                 threshold = sym THRESHOLD,
                 next = sym $next,
                 early = sym copytune_builtin_copy,
@@ -83,6 +89,16 @@ macro_rules! checked_hook {
 
 checked_hook!(__memcpy_chk, MEMCPY_CHK, memcpy);
 checked_hook!(__memmove_chk, MEMMOVE_CHK, memmove);
+
+/// A copy of at least the threshold by a thread that has shown no message that could be tuned. It may be the program's own: which call
+/// it is made in is not known.
+#[cold]
+unsafe extern "C" fn copy_and_wake(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
+    // SAFETY: this thread's own words, to which no other reference is held: no hook of a call runs.
+    unsafe { (*words::thread()).wake() };
+    // SAFETY: the caller's own arguments; memmove allows the overlap.
+    unsafe { next::memmove()(dst, src, n) }
+}
 
 /// A copy of at least the threshold inside an MPI call in which copies matter: whose is it, and which routine makes it?
 unsafe extern "C" fn copy_inside_call(

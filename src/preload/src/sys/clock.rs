@@ -57,6 +57,11 @@ pub fn rate() -> f64 {
     f64::from_bits(RATE.load(Ordering::Relaxed))
 }
 
+/// So many ticks in milliseconds, for messages.
+pub fn milliseconds(ticks: u64) -> f64 {
+    ticks as f64 * (1e3 / rate())
+}
+
 /// Chooses and calibrates the clock; returns the ticks that one reading costs.
 ///
 /// The counter is used only if CPUID says that it runs at a constant rate in every power state (Intel SDM vol. 3,

@@ -58,6 +58,11 @@ pub fn set_threshold(bytes: usize) {
     THRESHOLD.store(bytes.max(1), Ordering::Release);
 }
 
+/// The length from which copies are looked at.
+pub fn threshold() -> usize {
+    THRESHOLD.load(Ordering::Relaxed)
+}
+
 /// The C library's memmove, or what stands for it until that is known.
 pub fn memmove() -> CopyFn {
     let next = MEMMOVE.load(Ordering::Acquire);

@@ -7,10 +7,11 @@ use crate::sys::log::{self, Level};
 use crate::thread::memory::Memory;
 use copytune_core::engine::{Config, Engine, Mode};
 use copytune_core::options::{self, Options};
+use copytune_core::routines::expected::ExpectedCosts;
 use copytune_core::routines::{self, Features};
 use copytune_core::search::strategies;
 use copytune_core::tuner::Settings;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 static JOB: OnceLock<Job> = OnceLock::new();
 
@@ -30,6 +31,8 @@ pub struct Job {
     pub clock_cost: u64,
     /// What earlier runs have learnt.
     pub memory: Memory,
+    /// What the machine's calibration says, if there is one that may be used.
+    pub expected: Option<Arc<ExpectedCosts>>,
 }
 
 impl Job {
@@ -67,6 +70,7 @@ impl Job {
             forcing: self.options.routine.clone(),
             clock_cost: self.clock_cost,
             bounded: self.options.bounded.then(clock::rate),
+            expected: self.expected.clone(),
             tuner: Settings {
                 lasting: routines::LASTING * clock::rate(),
                 settling: routines::SETTLING * clock::rate(),

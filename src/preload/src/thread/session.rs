@@ -170,6 +170,22 @@ impl Session {
         result
     }
 
+    /// The thread's first call: while it has shown no message that could be tuned, there is nothing to follow its calls for. Returns how
+    /// many may pass unseen, unless a copy of such a message comes earlier ([`super::words::Thread::wake`]).
+    #[cold]
+    pub fn sleep(&mut self) -> usize {
+        let calls = self.engine.sleep();
+        self.rested += calls as u64;
+        calls
+    }
+
+    /// Such a copy came when so many calls were still to pass unseen.
+    #[cold]
+    pub fn wake(&mut self, unmade: usize) {
+        self.engine.wake(unmade);
+        self.rested = self.rested.wrapping_sub(unmade as u64);
+    }
+
     /// Nothing was learnt for some time: the thread may become dormant. Returns how many calls may pass unseen after
     /// the present one, which `after` follows. Meanwhile UCX has its inline copies back, unless other threads need
     /// them through memcpy.

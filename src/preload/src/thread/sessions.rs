@@ -103,7 +103,7 @@ pub fn calls_of_thread() -> Option<(&'static AtomicBool, u64)> {
         let is_outside = (*thread).frame == 0 && phase::is_on();
         (
             (*thread).session.as_ref().filter(|_| is_outside)?,
-            (*thread).dormant,
+            (*thread).unmade(),
         )
     };
     Some((&session.owned, session.calls(dormant)))
@@ -122,7 +122,7 @@ fn all() -> impl Iterator<Item = *mut Session> {
 pub fn count_unseen() {
     let thread = words::thread();
     // SAFETY: this thread's own words and session, to which no other reference is held: the hooks are not running.
-    let own = unsafe { (*thread).session.as_mut().map(|s| (s, (*thread).dormant)) };
+    let own = unsafe { (*thread).session.as_mut().map(|s| (s, (*thread).unmade())) };
     if let Some((session, dormant)) = own {
         session.engine.count_unseen(dormant);
     }

@@ -10,6 +10,11 @@ pub const ACTIVE: usize = 0;
 pub const DORMANT: usize = 8;
 /// Offset of [`Thread::frame`], for the wrappers.
 pub const FRAME: usize = 16;
+/// Offset of [`Thread::asleep`], for the hooks of copies.
+pub const ASLEEP: usize = 40;
+
+/// More calls than a thread can make. Beyond, [`Thread::dormant`] has underflowed.
+pub const FOR_EVER: usize = usize::MAX / 2;
 
 /// One thread's words; all zero in a new thread.
 #[repr(C)]
@@ -26,11 +31,32 @@ pub struct Thread {
     pub caller: usize,
     /// The thread's session, null before its first MPI call.
     pub session: *mut Session,
+    /// 1 while the thread is dormant and has shown no message that could be tuned: its first copy of such a one ends that.
+    pub asleep: usize,
+    /// Calls that were still to pass unseen when that happened, until the session takes note of it.
+    pub woken: usize,
+}
+
+impl Thread {
+    /// The thread copies a message that could be tuned: its next call is followed. Legal in a signal handler.
+    #[cold]
+    pub fn wake(&mut self) {
+        self.asleep = 0;
+        if (1..FOR_EVER).contains(&self.dormant) {
+            (self.woken, self.dormant) = (self.dormant, 0);
+        }
+    }
+
+    /// Calls that were to pass unseen and were not made.
+    pub fn unmade(&self) -> usize {
+        self.dormant + self.woken
+    }
 }
 
 const _: () = assert!(core::mem::offset_of!(Thread, active) == ACTIVE);
 const _: () = assert!(core::mem::offset_of!(Thread, dormant) == DORMANT);
 const _: () = assert!(core::mem::offset_of!(Thread, frame) == FRAME);
+const _: () = assert!(core::mem::offset_of!(Thread, asleep) == ASLEEP);
 const _: () = assert!(size_of::<Thread>() == tls::BYTES);
 
 /// The calling thread's words. Valid as long as the thread lives.

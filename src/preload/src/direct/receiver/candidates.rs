@@ -2,16 +2,45 @@
 //! of them, and what promotions may cost.
 
 use crate::sys::clock;
+use copytune_core::direct::mechanism::{CLASSES, MOST_CANDIDATES, Mechanism, lengths};
 use copytune_core::direct::promotion_budget::{CREDIT, Paid, SHARE, Worth, part_of_credit};
-use copytune_core::routines::CopyFn;
+use copytune_core::routines::expected::ExpectedCosts;
+use copytune_core::routines::{CopyFn, find};
 use copytune_core::state::format::DirectClass;
 use std::sync::OnceLock;
 
 static CANDIDATES: OnceLock<Vec<CopyFn>> = OnceLock::new();
 /// Their names in the catalogue.
 static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
+/// What they are expected to cost; empty where nothing is expected of any.
+static EXPECTED: OnceLock<Vec<[Cost; CLASSES]>> = OnceLock::new();
 static EARLIER: OnceLock<Vec<Earlier>> = OnceLock::new();
 static PART_OF_CREDIT: OnceLock<f64> = OnceLock::new();
+
+/// Seconds that a copy is expected to cost, and how far off that is on average; `None`: nothing is expected.
+type Cost = Option<(f32, f32)>;
+
+/// A routine that may copy directly where no call site has one of its own.
+pub struct Candidate {
+    name: &'static str,
+    copy: CopyFn,
+    expected: [Cost; CLASSES],
+}
+
+impl Candidate {
+    /// A routine of the catalogue, with what the machine's calibration expects of it, if there is one.
+    pub fn new(name: &'static str, copy: CopyFn, expected: Option<&ExpectedCosts>) -> Self {
+        let cost = |bytes: usize| {
+            let cost = expected?.of(find(name)?, bytes as u64)?;
+            Some((cost.seconds, cost.error))
+        };
+        Self {
+            name,
+            copy,
+            expected: lengths().map(cost),
+        }
+    }
+}
 
 /// What earlier runs have shown of a class of lengths.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +65,26 @@ pub fn name(number: u8) -> &'static str {
         .unwrap_or("")
 }
 
+/// A mechanism that begins with what is expected and what earlier runs have shown.
+pub fn new_mechanism() -> Mechanism {
+    let mut mechanism = Mechanism::new(all().len());
+    if let Some(expected) = EXPECTED.get() {
+        for (class, bytes) in lengths().into_iter().enumerate() {
+            let mut costs: [Cost; MOST_CANDIDATES] = Default::default();
+            for (cost, expected) in costs.iter_mut().zip(expected) {
+                *cost = expected[class];
+            }
+            mechanism.expect(bytes, &costs);
+        }
+    }
+    for earlier in earlier() {
+        if let Some(best) = earlier.best {
+            mechanism.begin_with(earlier.paid.bytes, best);
+        }
+    }
+    mechanism
+}
+
 /// See [`Earlier`].
 pub fn earlier() -> &'static [Earlier] {
     EARLIER.get().map_or(&[], Vec::as_slice)
@@ -54,9 +103,9 @@ pub fn share_credit(ranks: u32) {
     let _ = PART_OF_CREDIT.set(part_of_credit(ranks, u32::try_from(cores).unwrap_or(1)));
 }
 
-/// Sets them, once: each with its name, and what is known from earlier runs.
-pub fn set(candidates: Vec<(&'static str, CopyFn)>, classes: &[DirectClass]) {
-    let (names, functions): (Vec<&str>, Vec<CopyFn>) = candidates.into_iter().unzip();
+/// Sets them, once, and what is known from earlier runs.
+pub fn set(candidates: Vec<Candidate>, classes: &[DirectClass]) {
+    let names: Vec<&str> = candidates.iter().map(|of| of.name).collect();
     let ticks = |seconds: f64| (seconds.max(0.0) * clock::rate()) as u64;
     let earlier = classes.iter().map(|class| Earlier {
         paid: Paid {
@@ -75,5 +124,11 @@ pub fn set(candidates: Vec<(&'static str, CopyFn)>, classes: &[DirectClass]) {
     });
     let _ = EARLIER.set(earlier.collect());
     let _ = NAMES.set(names);
-    let _ = CANDIDATES.set(functions);
+    if candidates
+        .iter()
+        .any(|of| of.expected.iter().any(Option::is_some))
+    {
+        let _ = EXPECTED.set(candidates.iter().map(|of| of.expected).collect());
+    }
+    let _ = CANDIDATES.set(candidates.iter().map(|of| of.copy).collect());
 }

@@ -1,9 +1,9 @@
 //! The sender: during a send, moves the buffer into the arena if peers ask for it, and gives back what the program no
 //! longer maps.
 
-use crate::direct::sender::eligibility::Ordinary;
+use crate::direct::sender::eligibility::{Devices, Held, Ordinary};
 use crate::direct::sender::moving::move_chunk;
-use crate::direct::sender::{eligibility, progress};
+use crate::direct::sender::progress;
 use crate::direct::shared::report::explain;
 use crate::direct::shared::switches::{is_on, keeps_private};
 use crate::direct::shared::{attention, headroom, promoted};
@@ -51,6 +51,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     space: Space::new(),
     next_check: 0,
     held_by_device: false,
+    devices: Devices::new(),
     notices: Notices::new(),
     unshown: 0,
     ordinary: Ordinary::new(),
@@ -67,6 +68,7 @@ struct Owner {
     next_check: usize,
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
+    devices: Devices,
     notices: Notices,
     /// Sends in a row that no notice showed.
     unshown: u32,
@@ -92,7 +94,7 @@ pub fn prepare() {
     };
     let began = clock::now();
     held_back(|| {
-        if let Err(reason) = eligibility::no_device_is_open() {
+        if let Err(reason) = owner.devices.hold_nothing(Held::now()) {
             owner.held_by_device = true;
             explain(reason);
         } else {
@@ -103,15 +105,11 @@ pub fn prepare() {
             headroom::is_for(0, 0);
         }
     });
-    let taken = milliseconds(clock::now().wrapping_sub(began));
+    let taken = clock::milliseconds(clock::now().wrapping_sub(began));
     log::say(
         Level::Debug,
         format_args!("prepared for direct copies in {taken:.3} ms"),
     );
-}
-
-fn milliseconds(ticks: u64) -> f64 {
-    ticks as f64 * (1e3 / clock::rate())
 }
 
 /// A send begins: must [`sending`] be called?
@@ -288,8 +286,9 @@ impl Owner {
             return;
         }
         let began = clock::now();
-        // A device may have been opened since; the check costs little beside a promotion.
-        if let Err(reason) = eligibility::no_device_is_open() {
+        let held = Held::now();
+        // A device may have been opened since.
+        if let Err(reason) = self.devices.hold_nothing(held) {
             self.held_by_device = true;
             explain(reason);
             return;
@@ -299,7 +298,8 @@ impl Owner {
             explain("this process has too many mappings");
             return;
         }
-        let Some(areas) = self.ordinary.areas(first, last, self.bindings.misses()) else {
+        let misses = self.bindings.misses();
+        let Some(areas) = self.ordinary.areas((first, last), misses, held) else {
             explain("a look at all memory of this process would take too long");
             return;
         };
@@ -316,20 +316,17 @@ impl Owner {
                 log::say(
                     Level::Debug,
                     format_args!(
-                        "promoted {moved} bytes at {:#x} in {:.3} ms",
+                        "promoted {moved} bytes at {:#x} in {:.3} ms, {:.3} ms after it was begun",
                         area.start,
-                        milliseconds(taken)
+                        clock::milliseconds(taken),
+                        clock::milliseconds(moves.wrapping_sub(began))
                     ),
                 );
             }
         }
+        let taken = clock::now().wrapping_sub(began);
         if bytes > 0 {
-            note_price(
-                arena.words(),
-                clock::now().wrapping_sub(began),
-                ticks,
-                bytes,
-            );
+            note_price(arena.words(), taken, ticks, bytes);
         }
         self.give_notice(arena, message, sends);
         arena.words().announce();
@@ -486,7 +483,7 @@ fn pages_of(start: usize, end: usize, mut asked: Vec<(usize, usize)>) -> Vec<(us
 fn note_price(words: &Words, all: u64, ticks: u64, bytes: usize) {
     /// Below this the system calls outweigh the copying.
     const TELLING: usize = 256 << 10;
-    let nanoseconds = |ticks: u64| 1e6 * milliseconds(ticks);
+    let nanoseconds = |ticks: u64| 1e6 * clock::milliseconds(ticks);
     let mebibytes = bytes as f64 / f64::from(1 << 20);
     if bytes >= TELLING {
         let mebibyte = nanoseconds(ticks) / mebibytes;

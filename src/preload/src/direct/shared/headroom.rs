@@ -4,11 +4,11 @@
 //! A forked child asks, too ([`surely_lacks`]), and its parent's other threads may have held any lock: it neither allocates nor
 //! takes a lock.
 
+use crate::sys::clock;
 use crate::sys::small_file::with_text;
 use std::ffi::{CStr, CString};
 use std::path::Path;
 use std::sync::OnceLock;
-#[cfg(feature = "test-switches")]
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is left alone: others need some, and the kernel counts in batches.
@@ -19,6 +19,14 @@ const FORKED_COPIES: u64 = 4;
 
 /// Version 1 has no word for "no limit", but a number of bytes near 2^63 (memory.rst, "memory.limit_in_bytes").
 const UNLIMITED: u64 = 1 << 62;
+
+/// Seconds for which an answer holds, and how many bytes less than were free then: others would have to take 100 GB in a second.
+const RECENT: f64 = 10e-3;
+const PLENTY: u64 = 1 << 30;
+
+/// When was asked, in ticks, and what may be taken without asking again, in bytes. Promotions take turns, so the two belong together.
+static ASKED: AtomicU64 = AtomicU64::new(0);
+static PROVEN: AtomicU64 = AtomicU64::new(0);
 
 /// The groups that this process was in when it was asked first.
 static GROUPS: OnceLock<Vec<Group>> = OnceLock::new();
@@ -34,15 +42,35 @@ pub fn pretend(free: u64) {
 }
 
 /// Whether `bytes` bytes more may surely be taken and promoted, of a process that has promoted as many as that already: a forked
-/// child needs a copy of them all at once. Nothing is remembered, as the process may be put into another group at any moment.
+/// child needs a copy of them all at once. The process may be put into another group at any moment, and others take memory, so what was
+/// found is remembered for [`RECENT`] only, and as [`PLENTY`] less.
 pub fn is_for(bytes: usize, promoted: u64) -> bool {
     let bytes = bytes as u64;
     let wanted = (bytes + RESERVED_BYTES).max((promoted + bytes) * FORKED_COPIES);
+    let now = clock::now();
+    let since = now.wrapping_sub(ASKED.load(Ordering::Relaxed)) as f64;
+    let remembered = PROVEN.load(Ordering::Relaxed);
+    if remembered >= wanted && since < RECENT * clock::rate() {
+        PROVEN.store(remembered - bytes.min(remembered), Ordering::Relaxed);
+        return true;
+    }
+    let free = ask();
+    let proven = free.unwrap_or(u64::MAX);
+    PROVEN.store(
+        proven.saturating_sub(PLENTY).saturating_sub(bytes),
+        Ordering::Relaxed,
+    );
+    ASKED.store(now, Ordering::Relaxed);
+    free.is_none_or(|free| free >= wanted)
+}
+
+/// What is free, in bytes; `None`: nobody tells.
+fn ask() -> Option<u64> {
     let now = with_text(c"/proc/self/cgroup", groups).unwrap_or_default();
     let machine = of_the_machine(&["MemAvailable:"]);
     let free = free(&now, 2).into_iter().chain(machine).min();
     let _ = GROUPS.set(now);
-    free.is_none_or(|free| free >= wanted)
+    free
 }
 
 /// Whether a forked child surely cannot have a copy of `bytes` bytes.

@@ -1,0 +1,119 @@
+//! What copies by each routine are expected to cost on this machine before any was timed in the program: a calibration's
+//! predictions as a table by lengths and routines, small enough to be asked wherever something is chosen.
+
+use super::{RoutineId, catalogue};
+
+/// The lengths in the table are the powers of two from 2^`SHORTEST` to 2^`LONGEST`.
+const SHORTEST: u32 = 6;
+const LONGEST: u32 = 24;
+const LENGTHS: usize = (LONGEST - SHORTEST + 1) as usize;
+
+/// What one copy is expected to cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Expected {
+    /// Seconds.
+    pub seconds: f32,
+    /// How far off predictions for that routine are on average, relative to them.
+    pub error: f32,
+}
+
+/// Expected costs of all routines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExpectedCosts {
+    /// By length, then by routine; infinite where nothing is known.
+    seconds: Vec<f32>,
+    /// By routine.
+    errors: Vec<f32>,
+}
+
+impl ExpectedCosts {
+    /// From what is predicted for a routine and a length: its seconds, infinite where nothing is known, and the average relative
+    /// error of that routine's predictions.
+    pub fn new(
+        predict: impl Fn(RoutineId, u64) -> f64,
+        error: impl Fn(RoutineId) -> f64,
+    ) -> ExpectedCosts {
+        let routines = || 0..catalogue().len() as RoutineId;
+        let lengths = (SHORTEST..=LONGEST).map(|power| 1_u64 << power);
+        ExpectedCosts {
+            seconds: lengths
+                .flat_map(|bytes| routines().map(move |routine| (routine, bytes)))
+                .map(|(routine, bytes)| predict(routine, bytes) as f32)
+                .collect(),
+            errors: routines().map(|routine| error(routine) as f32).collect(),
+        }
+    }
+
+    fn at(&self, length: usize, routine: RoutineId) -> Option<f32> {
+        let row = catalogue().len();
+        let cell = self.seconds.get(length * row + usize::from(routine))?;
+        cell.is_finite().then_some(*cell)
+    }
+
+    /// What a copy of so many bytes is expected to cost; between the lengths of the table on a straight line. `None`: nothing is known of
+    /// that routine and length.
+    pub fn of(&self, routine: RoutineId, bytes: u64) -> Option<Expected> {
+        let power = bytes.checked_ilog2()?;
+        let length = power.checked_sub(SHORTEST)? as usize;
+        let error = *self.errors.get(usize::from(routine))?;
+        let below = self.at(length, routine)?;
+        let past = bytes - (1 << power);
+        if past == 0 {
+            return Some(Expected {
+                seconds: below,
+                error,
+            });
+        }
+        if length + 1 >= LENGTHS {
+            return None;
+        }
+        let above = self.at(length + 1, routine)?;
+        let part = past as f32 / (1_u64 << power) as f32;
+        Some(Expected {
+            seconds: below + part * (above - below),
+            error,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routines::DEFAULT;
+
+    /// A nanosecond and a tenth of one for each byte, longer for each routine; the second routine up to 4 KiB only.
+    fn costs() -> ExpectedCosts {
+        let predict = |routine: RoutineId, bytes: u64| match (routine, bytes) {
+            (1, 4097..) => f64::INFINITY,
+            _ => (1e-9 + 0.1e-9 * bytes as f64) * (1.0 + f64::from(routine)),
+        };
+        ExpectedCosts::new(predict, |routine| 0.01 * f64::from(routine))
+    }
+
+    #[test]
+    fn a_straight_line_is_met_at_and_between_the_lengths_of_the_table() {
+        let costs = costs();
+        for bytes in [64_u64, 100, 4096, 5000, 123_456, 1 << 24] {
+            for routine in [DEFAULT, 2] {
+                let found = costs.of(routine, bytes).unwrap();
+                let exact = (1e-9 + 0.1e-9 * bytes as f64) * (1.0 + f64::from(routine));
+                assert!(
+                    (f64::from(found.seconds) / exact - 1.0).abs() < 1e-5,
+                    "{bytes}"
+                );
+                assert_eq!(found.error, 0.01 * f32::from(routine));
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_known_beyond_the_table_or_where_a_routine_has_no_prediction() {
+        let costs = costs();
+        assert_eq!(costs.of(DEFAULT, 0), None);
+        assert_eq!(costs.of(DEFAULT, 63), None);
+        assert_eq!(costs.of(DEFAULT, (1 << 24) + 1), None);
+        assert!(costs.of(1, 4096).is_some());
+        assert_eq!(costs.of(1, 4097), None);
+        assert_eq!(costs.of(RoutineId::MAX, 4096), None);
+    }
+}
