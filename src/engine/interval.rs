@@ -9,7 +9,7 @@ use super::elapsed::Elapsed;
 use super::node::usable;
 use super::{Config, Node};
 use crate::flow::{IntervalId, NodeId};
-use crate::routines::{CopyFn, Features, RoutineId};
+use crate::routines::{CopyFn, DEFAULT, Features, RoutineId};
 use crate::stats::Sums;
 use crate::tuner::trials::Verdict;
 use crate::tuner::{Phase, Settings, Tuner};
@@ -423,6 +423,27 @@ impl Interval {
         hopeful
     }
 
+    /// Tells its tuner, if it has one, what is expected on this machine.
+    pub(super) fn expect(&mut self, nodes: &[Node], config: &Config) {
+        let (Some(tuner), Some(expected)) = (&mut self.tuner, &config.expected) else {
+            return;
+        };
+        let of_variable = |variable: &Variable| {
+            let bytes = nodes
+                .get(variable.node as usize)
+                .map_or(0, |node| node.info.bytes);
+            let seconds = |routine| {
+                expected
+                    .of(routine, bytes)
+                    .map_or(f32::NAN, |it| it.seconds)
+            };
+            let default = seconds(DEFAULT);
+            let choices = variable.choices.iter();
+            choices.map(|&choice| seconds(choice) / default).collect()
+        };
+        tuner.expect(self.variables.iter().map(of_variable).collect());
+    }
+
     /// Settles on a tuner for `variables`, those of its nodes that can be tuned, or on none.
     pub(super) fn decide(
         &mut self,
@@ -447,6 +468,7 @@ impl Interval {
         if self.stage == Stage::Tuning {
             let tuner = Tuner::new(Config::counts(&variables).choices(), settings);
             self.take(variables, tuner);
+            self.expect(nodes, config);
             self.apply(nodes);
         }
         self.untimed = 0;

@@ -171,6 +171,7 @@ impl Engine {
         if let Some(before) = self.retired.take(identity) {
             if let Some(interval) = self.intervals.get_mut(id as usize) {
                 interval.go_on(before, &settings);
+                interval.expect(&self.nodes, &self.config);
                 return interval.stage == Stage::Tuning;
             }
         } else if self.config.mode == Mode::Tune
@@ -178,6 +179,7 @@ impl Engine {
             && let Some(interval) = self.intervals.get_mut(id as usize)
         {
             interval.resume(variables, tuner);
+            interval.expect(&self.nodes, &self.config);
             return true;
         }
         false

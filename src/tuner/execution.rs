@@ -7,7 +7,7 @@ use crate::search::strategies::{self, Strategy, Verdict};
 use crate::tuner::comparison::Finding;
 use crate::tuner::effort::Effort;
 use crate::tuner::state::{Further, RUNS, Round, State};
-use crate::tuner::{COSTS, Tuner};
+use crate::tuner::{COSTS, Expectations, Tuner};
 
 /// Executions with the default that a class met during exploration asks for at a time.
 pub(super) const REQUESTED_DEFAULTS: u32 = 8;
@@ -232,8 +232,27 @@ impl Tuner {
                 self.start_comparison();
             } else {
                 self.state = State::Search(Round::First);
-                self.propose();
+                self.start_search();
             }
+        }
+    }
+
+    /// The first candidate of the first search, from what is expected, if anything is.
+    pub(super) fn start_search(&mut self) {
+        let Expectations { relative, parts } = &mut self.expected;
+        for (part, variable) in parts.iter_mut().zip(&self.search.model.variables) {
+            *part = variable.own_default;
+        }
+        let effect = |variable: usize, choice: u16| {
+            let relative = relative.get(variable)?.get(usize::from(choice))?;
+            let part = parts.get(variable).filter(|part| **part > 0.0)?;
+            Some(part * (f64::from(*relative) - 1.0))
+        };
+        let effect = |variable, choice| effect(variable, choice).unwrap_or(f64::NAN);
+        if self.owed == 0 && !relative.is_empty() && self.search.start_from(effect) {
+            self.find_course();
+        } else {
+            self.propose();
         }
     }
 

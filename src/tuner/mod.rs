@@ -40,7 +40,7 @@ use crate::tuner::comparison::Outcome;
 use crate::tuner::drift::Drift;
 use crate::tuner::effort::Effort;
 use crate::tuner::further_search::{Choices, Interrupted, Schedule};
-use crate::tuner::state::{Decision, State};
+use crate::tuner::state::{Decision, Round, State};
 use crate::tuner::trials::{Trials, Verdict};
 
 pub use crate::tuner::saved::{Saved, SavedError};
@@ -97,6 +97,15 @@ pub struct Sample<'a> {
     pub own: &'a [f64],
 }
 
+/// What is expected of the choices ([`Tuner::expect`]).
+#[derive(Debug, Default)]
+struct Expectations {
+    /// By variable and choice.
+    relative: Vec<Vec<f32>>,
+    /// By variable: what part of the interval's default cost its own copies are, when the search starts; 0 is unknown.
+    parts: Vec<f64>,
+}
+
 /// The tuner of one interval.
 #[derive(Debug)]
 pub struct Tuner {
@@ -134,6 +143,8 @@ pub struct Tuner {
     on_fast_path: bool,
     /// What makes a cost relative: the inverse of the default's, in the class that was evaluated last.
     scale: f64,
+    /// See [`Tuner::expect`]; empty: nothing is expected.
+    expected: Expectations,
 }
 
 impl Tuner {
@@ -169,9 +180,23 @@ impl Tuner {
             owed: 0,
             on_fast_path: false,
             scale: 0.0,
+            expected: Expectations::default(),
             evicting: Configuration::of(evicting, all.len()),
             choices: all,
             first: first.to_vec(),
+        }
+    }
+
+    /// What a model of the machine expects of the choices: for each variable and choice, the time of its own copies in parts of the
+    /// default's; what is not finite is unknown. The first search starts from it, as soon as it is known what part of the whole cost
+    /// the default's copies are, and forgets it if it proves wrong ([`Search::start_from`]).
+    pub fn expect(&mut self, relative: Vec<Vec<f32>>) {
+        self.expected = Expectations {
+            parts: vec![0.0; relative.len()],
+            relative,
+        };
+        if matches!(self.state, State::Search(Round::First)) {
+            self.start_search();
         }
     }
 

@@ -11,7 +11,7 @@ use crate::tuner::effort::Effort;
 use crate::tuner::further_search::{Choices, Interrupted, Schedule};
 use crate::tuner::state::{Decision, Round, State};
 use crate::tuner::trials::Trials;
-use crate::tuner::{Phase, Settings, Tuner};
+use crate::tuner::{Expectations, Phase, Settings, Tuner};
 use serde::{Deserialize, Serialize};
 
 /// Why a saved tuner is refused.
@@ -269,6 +269,7 @@ impl Tuner {
             owed: 0,
             on_fast_path: false,
             scale: 0.0,
+            expected: Expectations::default(),
             choices: saved.choices,
         };
         if tuner.interrupted.is_some() {

@@ -136,6 +136,12 @@ impl Space {
         self.cost(configuration) / self.least - 1.0
     }
 
+    /// Own copy time of each choice in parts of the default's, by variable: what a perfect model would expect.
+    pub fn relative(&self) -> Vec<Vec<f32>> {
+        let of_variable = |own: &Vec<f64>| own.iter().map(|cost| (cost / own[0]) as f32).collect();
+        self.own.iter().map(of_variable).collect()
+    }
+
     /// Own copy time of each variable, each with a noise of its own.
     pub fn own(
         &self,
