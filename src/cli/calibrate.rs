@@ -1,5 +1,6 @@
 //! `copytune calibrate`: measures this machine once.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -8,17 +9,19 @@ use copytune_core::bench::journal::Journal;
 use copytune_core::bench::conditions;
 use copytune_core::calibration::{self, NAME, Request, tables};
 use copytune_core::options;
+use copytune_core::state::calibration::{Machine, Unfit, find};
 
 use super::states::Place;
 use super::values::{minutes, seed_from_clock};
 use super::{Outcome, env};
 
-/// Measure what copies take on this machine, for `copytune models`
+/// Measure what copies take on this machine: learning starts from it
 ///
 /// Example: copytune calibrate --quick
 ///
 /// Times every routine by size and state of the data, on one core and beside another that copies as much, and keeps models of the times in
-/// the state directory. Two minutes on two cores; run it while nothing else runs. Ctrl-C ends it, and the same command goes on.
+/// the state directory, where `copytune models` shows them and the library reads them. Two minutes on two cores; run it while nothing else runs.
+/// Ctrl-C ends it, and the same command goes on.
 #[derive(Parser)]
 pub struct Args {
     /// Half a minute: fewer sizes, up to 4 MiB
@@ -64,5 +67,16 @@ impl Args {
         calibration.usable(&here, &path)?;
         println!("kept in {}; `copytune models` shows it", path.display());
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What `copytune show` says where learning does not start from a calibration of this machine: why, and what to do.
+pub fn advice(dir: &Path) -> String {
+    let here = Machine::here();
+    let usable = find(dir, &here).and_then(|(found, path)| found.usable(&here, &path));
+    match usable {
+        Ok(()) => String::new(),
+        Err(Unfit::Missing(_)) => "\nThis machine is not calibrated: `copytune calibrate` takes two minutes, and learning starts from what it finds\n".to_owned(),
+        Err(unfit) => format!("\n{unfit}\n"),
     }
 }

@@ -10,6 +10,7 @@ use copytune_core::report::{self, Report};
 use copytune_core::state::State;
 
 use super::Outcome;
+use super::calibrate;
 use super::settings;
 use super::states::{self, Part, no_such_rank};
 
@@ -46,6 +47,7 @@ impl Args {
             print!("{}", report::to_text(&report, terminal_width(), self.part.all, now));
             if let Some(dir) = newest.files.first().and_then(|file| file.parent()) {
                 print!("{}", settings::shown(dir, &newest.key.executable));
+                print!("{}", calibrate::advice(dir));
             }
             print!("{}", others(&states, now));
         }

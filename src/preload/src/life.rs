@@ -179,8 +179,17 @@ fn settle(
 fn expected(options: &Options, features: Features, rank: u32) -> Option<Arc<ExpectedCosts>> {
     let learns = options.mode == options::Mode::Tune && options.routine.is_none();
     let dir = options.dir.as_ref().filter(|_| learns && options.model)?;
+    let began = clock::now();
     match expected_costs(dir, features, State::Dirty) {
-        Ok(found) => found.map(Arc::new),
+        Ok(found) => {
+            let taken = clock::milliseconds(clock::now().wrapping_sub(began));
+            let what = match found {
+                Some(_) => "read this machine's calibration",
+                None => "found no calibration of this machine",
+            };
+            log::say(Level::Debug, format_args!("{what} in {taken:.3} ms"));
+            found.map(Arc::new)
+        }
         Err(reason) => {
             if rank == 0 {
                 log::say(Level::Summary, format_args!("{reason}"));

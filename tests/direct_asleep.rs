@@ -1,0 +1,78 @@
+//! Nobody follows the calls of a thread that has shown no message that could be tuned; its first copy of such a one changes that,
+//! whoever makes the copy.
+
+mod common;
+
+use common::direct::{assert_clean, job};
+use common::job::Job;
+use common::saved::state;
+use common::{BOTH, Library, private_dir};
+use copytune_core::state::states_at;
+use std::path::Path;
+
+const SHORT: u64 = 1024;
+const LONG: u64 = 65536;
+
+/// So many short messages, then so many long ones, with the shipped settings.
+fn run(library: Library, counts: [&str; 2], dir: &Path) -> Job {
+    job(library, "phases.c", &[counts[0], counts[1], "send"])
+        .tuned(dir)
+        .env("COPYTUNE_BUDGET", "on")
+        .env("COPYTUNE_MIN_BYTES", "8192")
+}
+
+/// Lengths of the messages that some rank knows.
+fn lengths(dir: &Path) -> Vec<u64> {
+    let (states, problems) = states_at(dir).expect("the directory can be read");
+    assert!(problems.is_empty(), "{problems:?}");
+    let ranks = states.iter().flat_map(|state| state.ranks.values());
+    let sites = ranks.flat_map(|rank| &rank.sites);
+    sites.map(|site| site.bytes).collect()
+}
+
+#[test]
+fn short_messages_alone_are_not_followed() {
+    for &library in BOTH {
+        let dir = private_dir();
+        let run = run(library, ["3000", "0"], dir.path()).run();
+        run.expect_success("a run in mode tune");
+        assert_clean(&run, "phases");
+        assert_eq!(lengths(dir.path()), Vec::<u64>::new(), "{library:?}");
+    }
+}
+
+#[test]
+fn they_are_in_a_profile() {
+    for &library in BOTH {
+        let dir = private_dir();
+        let run = run(library, ["3000", "0"], dir.path()).env("COPYTUNE_MODE", "profile");
+        run.run().expect_success("a run in mode profile");
+        assert!(lengths(dir.path()).contains(&SHORT), "{library:?}");
+    }
+}
+
+#[test]
+fn the_first_long_message_wakes_the_thread_that_copies_it() {
+    for &library in BOTH {
+        for in_user_space in [false, true] {
+            let dir = private_dir();
+            let mut job = run(library, ["3000", "600"], dir.path());
+            if in_user_space {
+                job = job.user_space_copies();
+            }
+            let run = job.run();
+            run.expect_success("a run in mode tune");
+            assert_clean(&run, "phases");
+            let ranks = state(dir.path()).ranks;
+            let long = |rank: u32| {
+                let sites = ranks.get(&rank).map_or(&[][..], |rank| &rank.sites);
+                sites
+                    .iter()
+                    .any(|site| site.bytes == LONG && site.executions > 64)
+            };
+            assert!(long(1), "{library:?}, {in_user_space}");
+            // Where the kernel copies, the sender copies nothing.
+            assert!(!in_user_space || long(0), "{library:?}");
+        }
+    }
+}
