@@ -5,9 +5,9 @@ use std::path::Path;
 use super::plan::title;
 use crate::models::copies::{BYTES, COPY};
 use crate::models::{Model, optimise};
-use crate::routines::expected::ExpectedCosts;
 use crate::routines::{Features, RoutineId, catalogue, find};
-use crate::state::calibration::{Calibration, Machine, of_machine};
+use crate::state::calibration::Calibration;
+use crate::state::costs;
 use crate::timing::State;
 use serde::Serialize;
 
@@ -47,19 +47,26 @@ pub struct Crossover {
     pub seconds: f64,
 }
 
-/// What copies by each routine are expected to cost where one core alone copies data in that state, as the calibration in a state
-/// directory says; `None`: there is none for this machine as it is now.
+/// Keeps what the library needs of a calibration in a state directory: what copies by each routine are expected to cost where one core
+/// alone copies data that another has just written.
 ///
 /// # Errors
-/// There is one that may not be used: one sentence.
-pub fn expected_costs(
-    dir: &Path,
-    features: Features,
-    state: State,
-) -> Result<Option<ExpectedCosts>, String> {
-    let found = of_machine(dir, &Machine::here()).map_err(|unfit| unfit.to_string())?;
-    let predictor = found.map(|found| Predictor::new(&found, features));
-    Ok(predictor.transpose()?.map(|of| of.expected(state)))
+/// The models are another version's, or the file cannot be written: one sentence.
+pub fn keep_costs(calibration: &Calibration, features: Features, dir: &Path) -> Result<(), String> {
+    let predictor = Predictor::new(calibration, features)?;
+    let mut models: Vec<Option<&OfRoutine>> = vec![None; catalogue().len()];
+    let here = |of: &&OfRoutine| of.state == State::Dirty.name() && of.cores == 1;
+    for of in predictor.models.iter().filter(here) {
+        let place = find(of.routine).and_then(|id| models.get_mut(usize::from(id)));
+        if let Some(place) = place {
+            *place = Some(of);
+        }
+    }
+    let model = |id: RoutineId| models.get(usize::from(id)).copied().flatten();
+    let predict = |id, bytes| model(id).map_or(f64::INFINITY, |of| predictor.seconds(of, bytes));
+    let error = |id| model(id).map_or(0.0, |of| of.error);
+    costs::save(dir, &calibration.machine, predict, error).map_err(|error| error.to_string())?;
+    Ok(())
 }
 
 /// Parts of a factor of two into which sizes are divided when crossovers are looked for.
@@ -94,23 +101,6 @@ impl Predictor {
     fn seconds(&self, of: &OfRoutine, bytes: u64) -> f64 {
         let [l1, l2, l3] = self.caches;
         of.model.predict(&[bytes as f64, l1, l2, l3])
-    }
-
-    /// As a table: what one core takes that copies alone.
-    pub fn expected(&self, state: State) -> ExpectedCosts {
-        let mut models: Vec<Option<&OfRoutine>> = vec![None; catalogue().len()];
-        let of_state = |of: &&OfRoutine| of.state == state.name() && of.cores == 1;
-        for of in self.models.iter().filter(of_state) {
-            let place = find(of.routine).and_then(|id| models.get_mut(usize::from(id)));
-            if let Some(place) = place {
-                *place = Some(of);
-            }
-        }
-        let model = |id: RoutineId| models.get(usize::from(id)).copied().flatten();
-        ExpectedCosts::new(
-            |id, bytes| model(id).map_or(f64::INFINITY, |of| self.seconds(of, bytes)),
-            |id| model(id).map_or(0.0, |of| of.error),
-        )
     }
 
     /// The models of one condition.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Parser;
 use copytune_core::bench::journal::Journal;
 use copytune_core::bench::conditions;
+use copytune_core::calibration::prediction::keep_costs;
 use copytune_core::calibration::{self, NAME, Request, tables};
 use copytune_core::options;
 use copytune_core::state::calibration::{Machine, Unfit, find};
@@ -65,6 +66,7 @@ impl Args {
             println!("the former calibration stays, which is better");
         }
         calibration.usable(&here, &path)?;
+        keep_costs(&calibration, features, &place.path)?;
         println!("kept in {}; `copytune models` shows it", path.display());
         Ok(ExitCode::SUCCESS)
     }

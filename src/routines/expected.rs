@@ -34,14 +34,18 @@ impl ExpectedCosts {
         error: impl Fn(RoutineId) -> f64,
     ) -> ExpectedCosts {
         let routines = || 0..catalogue().len() as RoutineId;
-        let lengths = (SHORTEST..=LONGEST).map(|power| 1_u64 << power);
         ExpectedCosts {
-            seconds: lengths
+            seconds: Self::lengths()
                 .flat_map(|bytes| routines().map(move |routine| (routine, bytes)))
                 .map(|(routine, bytes)| predict(routine, bytes) as f32)
                 .collect(),
             errors: routines().map(|routine| error(routine) as f32).collect(),
         }
+    }
+
+    /// The lengths in the table, in bytes.
+    pub fn lengths() -> impl Iterator<Item = u64> {
+        (SHORTEST..=LONGEST).map(|power| 1 << power)
     }
 
     fn at(&self, length: usize, routine: RoutineId) -> Option<f32> {

@@ -60,12 +60,13 @@ impl Machine {
         unlike.map(|((name, _), _)| name).collect()
     }
 
-    fn file(&self) -> String {
+    /// The name of a file of one kind for this machine.
+    pub(super) fn file(&self, prefix: &str) -> String {
         // With lengths: fields that only run together differently are other machines.
         let text: String = (self.parts().iter())
             .map(|(_, part)| format!("{}:{part}", part.len()))
             .collect();
-        format!("{PREFIX}{:016x}.json", xxh3_64(text.as_bytes()))
+        format!("{prefix}{:016x}.json", xxh3_64(text.as_bytes()))
     }
 }
 
@@ -198,7 +199,7 @@ impl Calibration {
             path: dir.to_owned(),
             source,
         })?;
-        let path = dir.join(self.machine.file());
+        let path = dir.join(self.machine.file(PREFIX));
         let is_usable = |of: &Calibration| of.usable(&self.machine, &path).is_ok();
         if !is_usable(self)
             && let Ok(Some(before)) = envelope::read::<Calibration>(&path)
@@ -212,26 +213,13 @@ impl Calibration {
     }
 }
 
-/// The calibration of the machine `here` in a directory, if there is one and it may be used; others are not looked at, however many there
-/// are.
-///
-/// # Errors
-/// There is one, and why it may not be used.
-pub fn of_machine(dir: &Path, here: &Machine) -> Result<Option<Calibration>, Unfit> {
-    let path = dir.join(here.file());
-    match envelope::read::<Calibration>(&path).map_err(Unfit::File)? {
-        Some(found) => found.usable(here, &path).map(|()| Some(found)),
-        None => Ok(None),
-    }
-}
-
 /// The calibration of a file, or that of the machine `here` in a directory; in either case it may be [`Calibration::usable`] or not.
 ///
 /// # Errors
 /// There is none, or none that can be read. Where a directory has one that was made on this machine before something changed, that is told.
 pub fn find(place: &Path, here: &Machine) -> Result<(Calibration, PathBuf), Unfit> {
     let path = match place.is_dir() {
-        true => place.join(here.file()),
+        true => place.join(here.file(PREFIX)),
         false => place.to_owned(),
     };
     match envelope::read::<Calibration>(&path) {

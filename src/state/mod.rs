@@ -6,6 +6,7 @@
 
 pub mod calibration;
 mod content;
+pub mod costs;
 mod envelope;
 mod error;
 pub mod flowgraph;

@@ -14,12 +14,12 @@ use crate::sys::phase::{self, AtOff, guarded};
 use crate::sys::{allocation, clock, next, resolve};
 use crate::thread::job::Job;
 use crate::thread::{memory, sessions};
-use copytune_core::calibration::prediction::expected_costs;
 use copytune_core::direct::mechanism::MOST_CANDIDATES;
 use copytune_core::options::{self, Log, Options};
 use copytune_core::routines::expected::ExpectedCosts;
 use copytune_core::routines::{self, Features, Mask};
-use copytune_core::timing::State;
+use copytune_core::state::calibration::Machine;
+use copytune_core::state::costs;
 use core::ffi::{CStr, c_int};
 use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
@@ -158,7 +158,7 @@ fn settle(
         .as_ref()
         .map_or_else(|| "no MPI".into(), Library::version);
     let memory = memory::Memory::load(&options, &mpi, place);
-    let expected = expected(&options, features, place.0);
+    let expected = expected(&options, place.0);
     let job = Job {
         options,
         library,
@@ -176,11 +176,11 @@ fn settle(
 }
 
 /// What the machine's calibration says, where learning may start from it.
-fn expected(options: &Options, features: Features, rank: u32) -> Option<Arc<ExpectedCosts>> {
+fn expected(options: &Options, rank: u32) -> Option<Arc<ExpectedCosts>> {
     let learns = options.mode == options::Mode::Tune && options.routine.is_none();
     let dir = options.dir.as_ref().filter(|_| learns && options.model)?;
     let began = clock::now();
-    match expected_costs(dir, features, State::Dirty) {
+    match costs::load(dir, &Machine::here()) {
         Ok(found) => {
             let taken = clock::milliseconds(clock::now().wrapping_sub(began));
             let what = match found {

@@ -1,6 +1,7 @@
 //! Which memory may be moved: private, anonymous, readable, writable, and nothing else; and no device may hold it.
 
 use crate::direct::sender::huge_pages;
+use crate::direct::shared::switches::is_forced;
 use crate::direct::transparency::discard;
 use crate::sys::clock;
 use crate::sys::small_file::with_text;
@@ -122,9 +123,12 @@ impl Looks {
         Self { began: 0, spent: 0 }
     }
 
-    /// `None`: not now.
+    /// `None`: not now. Where every message is to be read directly, whatever that costs, it may always be.
     fn begin(&mut self) -> Option<Look> {
         let now = clock::now();
+        if is_forced() {
+            return Some(Look(now));
+        }
         if self.began == 0 {
             self.began = now;
         }
