@@ -3,6 +3,8 @@
 //! [`plan`] says what is timed, [`rounds`] times it, this file makes models of the times, [`prediction`] answers what they are for,
 //! [`tables`] shows them.
 
+mod crossings;
+pub mod mechanisms;
 pub mod plan;
 pub mod prediction;
 mod rounds;
@@ -106,20 +108,11 @@ fn models(plan: &[Series], times: &[Times], caches: &Caches) -> Calibration {
     }
     let notes = without.iter().map(|(why, models)| no_model(why, models));
     Calibration {
-        machine: Machine {
-            cpu: String::new(),
-            kernel: String::new(),
-            microcode: String::new(),
-            catalogue: String::new(),
-        },
-        measured_at: 0,
-        seconds: 0.0,
-        quick: false,
-        rounds: 0,
         spread: stats::median(&spreads).unwrap_or(0.0),
         caches,
         notes: notes.collect(),
         routines,
+        ..Calibration::empty()
     }
 }
 
