@@ -294,6 +294,7 @@ mod tests {
             offset: 16,
             message: vec![message; 3],
             plain: vec![2.0; 3],
+            wrong: 0,
             send: vec![1.5; 3],
             other: vec![1.0; 3],
         }

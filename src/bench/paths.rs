@@ -55,12 +55,51 @@ pub struct Line {
     /// The same with nothing but a flag and memcpy; empty where sizes were given.
     #[serde(default)]
     pub plain: Vec<f64>,
+    /// Messages that arrived with other bytes than were sent.
+    #[serde(default)]
+    pub wrong: u64,
     /// Times of a send to nobody of a buffer that is sent to the other rank, too; as above.
     #[serde(default)]
     pub send: Vec<f64>,
     /// The same of a buffer that is sent to nobody only.
     #[serde(default)]
     pub other: Vec<f64>,
+}
+
+/// The program's first line where sizes were given.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// What MPI_Get_library_version tells.
+    pub library: String,
+    /// Medians of a send to nobody, in seconds, one of each round.
+    pub call: Vec<f64>,
+}
+
+/// The first line of a run with sizes.
+pub fn head(output: &Output) -> Option<Head> {
+    let mut lines = output.stdout.lines();
+    lines.find_map(|line| serde_json::from_str(line).ok())
+}
+
+/// The promotions of a run with direct copies: bytes, and seconds in which they were moved.
+pub fn promotions(output: &Output) -> Vec<(u64, f64)> {
+    let promotion = |line: &str| {
+        let words: Vec<&str> = line
+            .strip_prefix("copytune: promoted ")?
+            .split(' ')
+            .collect();
+        let [bytes, "bytes", "at", _, "in", milliseconds, "ms"] = words[..] else {
+            return None;
+        };
+        let seconds = milliseconds.parse::<f64>().ok()? * 1e-3;
+        Some((bytes.parse().ok()?, seconds))
+    };
+    output.stderr.lines().filter_map(promotion).collect()
+}
+
+/// Whether the kernel would have copied any message of a run in which it was kept from it.
+pub fn would_be_copied(output: &Output) -> bool {
+    output.stderr.contains(" pieces were not copied")
 }
 
 /// The program and what it is run with, compiled for one library.
@@ -122,6 +161,10 @@ pub fn lines(path: Path, output: &Output) -> Result<Vec<Line>, String> {
     if lines.is_empty() {
         return Err("the program direct printed no result".to_owned());
     }
+    let wrong: u64 = lines.iter().map(|line| line.wrong).sum();
+    if wrong > 0 && path != Path::Uncopied {
+        return Err(format!("{wrong} messages arrived with wrong bytes"));
+    }
     Ok(lines)
 }
 
@@ -151,6 +194,31 @@ mod tests {
         };
         assert!(lines(Path::Direct, &output).is_err());
         assert_eq!(lines(Path::Default, &output).expect("a line")[0].bytes, 64);
+    }
+
+    #[test]
+    fn a_run_with_sizes_tells_its_library_its_promotions_and_what_arrived() {
+        let stdout = "{\"library\": \"MPICH Version: 4.0.2\", \"call\": [1e-8, 2e-8]}\n\
+            {\"bytes\": 8192, \"offset\": 16, \"wrong\": 2, \"message\": [1e-6]}\n";
+        let stderr = "copytune: promoted 4096 bytes at 0x7f00 in 0.125 ms\n\
+            copytune: promoted many bytes at 0x7f00 in 1 ms\nuncopied: 3 pieces were not copied\n";
+        let output = Output {
+            stdout: stdout.to_owned(),
+            stderr: stderr.to_owned(),
+        };
+        let head = head(&output).expect("a head");
+        assert_eq!(
+            (&*head.library, &head.call[..]),
+            ("MPICH Version: 4.0.2", &[1e-8, 2e-8][..])
+        );
+        assert_eq!(promotions(&output), [(4096, 0.125 * 1e-3)]);
+        assert!(would_be_copied(&output));
+        assert_eq!(lines(Path::Uncopied, &output).expect("a line").len(), 1);
+        let refused = lines(Path::Default, &output).expect_err("wrong bytes");
+        assert!(
+            refused.contains("2 messages arrived with wrong bytes"),
+            "{refused}"
+        );
     }
 
     #[test]

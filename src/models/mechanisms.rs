@@ -89,6 +89,7 @@ const fn inputs(low: f64, high: f64) -> [Input; 4] {
 }
 
 static LONG: [Input; 4] = inputs(LEAST_LONG, BYTES.1);
+static PAGED: [Input; 4] = inputs(4096.0, BYTES.1);
 static ANY: [Input; 4] = inputs(BYTES.0, BYTES.1);
 static SHORT: [Input; 4] = inputs(BYTES.0, MOST_EAGER);
 
@@ -197,7 +198,7 @@ static HANDSHAKE: Specification = Specification {
 static PROMOTION: Specification = Specification {
     name: "promotion",
     about: "seconds in which a buffer becomes one that can be read directly",
-    inputs: &LONG,
+    inputs: &PAGED,
     terms: &[ONE, PAGES, CHUNKS, BEYOND_L1, BEYOND_L2, BEYOND_L3],
 };
 

@@ -31,6 +31,17 @@ pub struct Estimate {
     pub seconds: f64,
 }
 
+/// What it takes to promote a buffer, once.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Promotion {
+    /// As in [`Estimate`].
+    pub library: String,
+    /// That it takes.
+    pub seconds: f64,
+    /// See [`Mechanisms::pays_after`].
+    pub pays_after: Option<f64>,
+}
+
 /// What a message takes by the two ways between which copytune chooses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KernelOrDirect {
@@ -61,6 +72,8 @@ pub struct Crossovers {
     pub library: String,
     /// The fastest mechanism of the least size, and each size from which on another one is.
     pub fastest: Vec<Fastest>,
+    /// Whether there are models of both the kernel's copy and direct copies, for the same sizes.
+    pub has_both: bool,
     /// The sizes after which the faster one of the kernel's and a direct copy changes.
     pub kernel_and_direct: Vec<u64>,
     /// The least size for which both were calibrated and a direct copy is the faster one; `None`: nowhere.
@@ -155,6 +168,17 @@ impl Mechanisms {
         (saved > 0.0 && messages.is_finite()).then(|| messages.ceil())
     }
 
+    /// The promotion of a buffer of so many bytes for each library that has a prediction.
+    pub fn promotions(&self, bytes: u64) -> Vec<Promotion> {
+        let of = |library: &str| Promotion {
+            library: library.to_owned(),
+            seconds: self.promotion(library, bytes),
+            pays_after: self.pays_after(library, bytes),
+        };
+        let all = self.libraries().into_iter().map(of);
+        all.filter(|of| of.seconds.is_finite()).collect()
+    }
+
     /// All libraries of which there is a model, and [`NO_LIBRARY`], in the order of the calibration.
     pub fn libraries(&self) -> Vec<&str> {
         let mut libraries: Vec<&str> = Vec::new();
@@ -209,18 +233,15 @@ impl Mechanisms {
             let two: Vec<&Known> = (all.iter().copied())
                 .filter(|of| two.contains(&of.mechanism))
                 .collect();
-            let kernel_and_direct = match (two.len(), common(&two)) {
-                (2, Some(range)) => crossings(range, saved),
-                _ => Vec::new(),
-            };
-            let least = common(&two).filter(|_| two.len() == 2).map(|range| range.0);
-            let candidates = least
-                .into_iter()
-                .chain(kernel_and_direct.iter().map(|bytes| bytes + 1));
+            let both = common(&two).filter(|_| two.len() == 2);
+            let kernel_and_direct = both.map_or_else(Vec::new, |range| crossings(range, saved));
+            let least = both.into_iter().map(|range| range.0);
+            let candidates = least.chain(kernel_and_direct.iter().map(|bytes| bytes + 1));
             Some(Crossovers {
                 library: library.to_owned(),
+                has_both: both.is_some(),
                 fastest: fastest.collect(),
-                direct_from: candidates.into_iter().find(|&bytes| saved(bytes) > 0.0),
+                direct_from: { candidates }.find(|&bytes| saved(bytes) > 0.0),
                 kernel_and_direct,
             })
         };

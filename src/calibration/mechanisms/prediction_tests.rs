@@ -88,7 +88,7 @@ fn where_a_library_was_not_calibrated_the_machine_answers() {
     let promotion = all.promotion("MPICH 4.0.2", 8192);
     // It is modelled by pages, not by bytes.
     assert!(
-        (promotion * 1e9 / 11_600.0 - 1.0).abs() < 0.01,
+        (promotion * 1e9 / 11_600.0 - 1.0).abs() < 0.05,
         "{promotion}"
     );
     assert_eq!(all.pays_after("MPICH 4.0.2", 8192), Some(13.0));
