@@ -79,11 +79,23 @@ fn time(run: &Run, means: &Means) -> Result<Step, String> {
     let job = job.arg(ROUNDS).args(sizes).limit(LIMIT);
     let output = job.run(&means.scratch)?;
     let lines = paths::lines(run.path, &output)?;
-    if run.path == Path::Uncopied && !paths::would_be_copied(&output) {
-        return Err("the kernel copies no messages here".to_owned());
-    }
     let family = run.library.family;
     let head = paths::head(&output);
+    let told = head.as_ref().map(|head| &*head.library);
+    let name = told.map_or_else(
+        || run.library.version.clone(),
+        |told| version::short(told, family == Family::OpenMpi),
+    );
+    if run.path == Path::Uncopied && !paths::would_be_copied(&output) {
+        return Ok(Step {
+            notes: vec![format!(
+                "{name}: the kernel copies no messages here: neither its copies nor the handshake have models"
+            )],
+            library: name,
+            has_no_kernel_copies: true,
+            ..Step::default()
+        });
+    }
     let mut times = Vec::new();
     let mut add = |mechanism: Mechanism, bytes, verifies, seconds| {
         times.push(Timed {
@@ -116,10 +128,7 @@ fn time(run: &Run, means: &Means) -> Result<Step, String> {
         }
     }
     Ok(Step {
-        library: head.map_or_else(
-            || run.library.version.clone(),
-            |head| version::short(&head.library, family == Family::OpenMpi),
-        ),
+        library: name,
         times,
         ..Step::default()
     })

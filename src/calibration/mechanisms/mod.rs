@@ -171,7 +171,8 @@ type Timings = BTreeMap<(u64, bool), Vec<f64>>;
 
 /// Models of what was timed, and a sentence for each that there is none of.
 fn models(steps: &[Step], caches: &Caches) -> (Vec<MechanismModel>, Vec<String>) {
-    let mut libraries: Vec<&str> = steps.iter().map(|step| &*step.library).collect();
+    let timed = steps.iter().filter(|step| !step.times.is_empty());
+    let mut libraries: Vec<&str> = timed.map(|step| &*step.library).collect();
     // The empty name, where there is no library, comes first.
     libraries.sort_unstable();
     libraries.dedup();
@@ -179,8 +180,11 @@ fn models(steps: &[Step], caches: &Caches) -> (Vec<MechanismModel>, Vec<String>)
     for library in libraries {
         for mechanism in Mechanism::all() {
             let mut timings = Timings::new();
-            let steps = steps.iter().filter(|step| step.library == library);
-            for timed in steps.flat_map(|step| &step.times) {
+            let steps = || steps.iter().filter(|step| step.library == library);
+            if mechanism == Mechanism::Kernel && steps().any(|step| step.has_no_kernel_copies) {
+                continue;
+            }
+            for timed in steps().flat_map(|step| &step.times) {
                 if timed.mechanism == mechanism.name() {
                     let of = timings.entry((timed.bytes, timed.verifies)).or_default();
                     of.extend(&timed.seconds);

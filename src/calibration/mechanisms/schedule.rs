@@ -16,6 +16,8 @@ pub struct Step {
     pub times: Vec<Timed>,
     /// What could not be, one sentence each: it is not tried again.
     pub notes: Vec<String>,
+    /// The library's messages are not copied by the kernel: what else says so is something else.
+    pub has_no_kernel_copies: bool,
 }
 
 /// Timings of one mechanism at one size.
@@ -34,7 +36,7 @@ pub struct Timed {
 /// Everything that the steps have found.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// The steps with times, in the order in which they were made.
+    /// The steps, in the order in which they were made.
     pub steps: Vec<Step>,
     /// What could not be timed.
     pub notes: Vec<String>,
@@ -71,9 +73,7 @@ pub fn run(
             took[task] = Some(step.seconds);
             has_failed[task] = !step.notes.is_empty();
             found.notes.extend(step.notes.iter().cloned());
-            if !step.times.is_empty() {
-                found.steps.push(step);
-            }
+            found.steps.push(step);
         }
         if found.steps.len() == before {
             break;
@@ -99,7 +99,7 @@ mod tests {
                 verifies: false,
                 seconds: vec![1.0],
             }],
-            notes: Vec::new(),
+            ..Step::default()
         }
     }
 

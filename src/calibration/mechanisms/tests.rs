@@ -188,6 +188,20 @@ fn what_was_timed_too_seldom_has_no_model_but_a_sentence() {
     );
 }
 
+#[test]
+fn what_the_kernel_does_not_copy_is_no_kernel_copy() {
+    let mut steps = steps(1, 0.0);
+    steps.push(Step {
+        library: OPEN_MPI.to_owned(),
+        has_no_kernel_copies: true,
+        ..Step::default()
+    });
+    let (models, _) = models(&steps, &CACHES);
+    let kernels = models.iter().filter(|of| of.mechanism == "kernel");
+    let of: Vec<&str> = kernels.map(|of| &*of.library).collect();
+    assert_eq!(of, [NO_LIBRARY]);
+}
+
 fn means(libraries: Vec<Library>, dir: &std::path::Path) -> Means {
     Means {
         libraries,
@@ -206,11 +220,19 @@ fn library(mpicc: &str) -> Library {
     }
 }
 
-/// Times are measured here, but nothing is asked of them; the budget ends after the first round.
+/// Times are measured here, but nothing is asked of them; the budget ends after the first step.
 fn found(libraries: Vec<Library>, processors: (Option<usize>, Option<usize>)) -> Found {
     let dir = tempfile::tempdir().unwrap();
-    let journal = Journal::open(dir.path(), "calibrate", &[], false).unwrap();
-    let means = means(libraries, dir.path());
+    found_in(dir.path(), libraries, processors)
+}
+
+fn found_in(
+    dir: &std::path::Path,
+    libraries: Vec<Library>,
+    processors: (Option<usize>, Option<usize>),
+) -> Found {
+    let journal = Journal::open(dir, "calibrate", &[], false).unwrap();
+    let means = means(libraries, dir);
     let progress = &mut Progress::new(1.0);
     let quick = Request {
         quick: true,
@@ -256,4 +278,48 @@ fn with_one_core_only_sharing_is_measured() {
     let found = found(vec![library("true")], (None, None));
     let names: Vec<&str> = found.models.iter().map(|of| &*of.mechanism).collect();
     assert_eq!(names, ["promotion"], "{:?}", found.notes);
+}
+
+#[test]
+fn what_an_interrupted_calibration_has_kept_is_not_measured_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let processors = (None, None);
+    let first = found_in(dir.path(), Vec::new(), processors);
+    let again = found_in(dir.path(), Vec::new(), processors);
+    assert_eq!(first.models, again.models);
+    assert!(!first.models.is_empty());
+}
+
+#[test]
+fn a_launcher_that_fails_is_a_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let (library, means) = (library("true"), means(Vec::new(), dir.path()));
+    let programs = Programs::build(&means.cache, &library).unwrap();
+    let step = |path| {
+        let sizes = plan::of_run(path, library.family, true, 7);
+        let run = Run {
+            programs: &programs,
+            library: &library,
+            path,
+            sizes,
+        };
+        messages::run(&run, &means)
+    };
+    let failed = step(Path::Default);
+    assert!(failed.times.is_empty() && failed.seconds > 0.0);
+    let [note] = &failed.notes[..] else {
+        panic!("{failed:?}");
+    };
+    assert!(
+        note.starts_with("MPICH, default settings: not measured: ")
+            && note.contains("false -bind-to")
+            || note.contains("false -np"),
+        "{note}"
+    );
+    assert_eq!(note.lines().count(), 1);
+    let direct = step(Path::Direct);
+    assert_eq!(
+        direct.notes,
+        ["MPICH, direct copies: not measured: no library"]
+    );
 }
