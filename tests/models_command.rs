@@ -75,6 +75,7 @@ fn made() -> Calibration {
         spread: 0.01,
         caches,
         routines: vec![model("libc", 1010.0, 0.05), model("sse2", 10.0, 0.1)],
+        mechanisms: Vec::new(),
         notes: Vec::new(),
     }
 }

@@ -3,16 +3,17 @@
 
 use super::compare::{middle, order};
 use super::machine::Machine;
-use super::mpi::{Family, Job, Library};
+use super::mpi::{Family, Library};
+use super::paths::{LONGEST_EAGER, Line, PATHS, Path, Programs, lines};
 use super::pingpong::note_on_cores;
 use super::table::Table;
-use super::{Benchmark, Figure, Findings, Progress, Setting, programs, targets};
+use super::{Benchmark, Figure, Findings, Progress, Setting, targets};
 use crate::options::Options;
-use crate::report::{Messages, open_mpi_eager, other_ways};
+use crate::report::{Messages, other_ways};
 use crate::state::states_at;
 use crate::state::ways::{Times, Ways};
 use crate::stats::{self, Interval};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub static DIRECT: Benchmark = Benchmark {
     name: "direct",
@@ -21,54 +22,8 @@ pub static DIRECT: Benchmark = Benchmark {
     run,
 };
 
-/// How messages are copied in a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Path {
-    /// As the library does it: above its limit for eager messages, the kernel.
-    Default,
-    /// Directly, by libc's memmove: no routine is chosen.
-    Direct,
-    /// In and out of a shared buffer.
-    User,
-    /// As an eager message, where that is another way than in and out of a shared buffer.
-    Eager,
-    /// Not at all, where the kernel would copy: what is left is the library's own.
-    Uncopied,
-}
-
-const PATHS: [Path; 5] = [
-    Path::Default,
-    Path::Direct,
-    Path::User,
-    Path::Eager,
-    Path::Uncopied,
-];
-
-/// Longest messages that are made eager ones: beyond, Open MPI's room for them runs out (`btl_vader_segment_size`).
-const LONGEST_EAGER: u64 = 64 << 10;
-
 /// Where the runs with direct copies leave their state.
 const STATE: &str = "state";
-
-impl Path {
-    fn is_of(self, family: Family) -> bool {
-        // UCX copies eager messages of every length in user space, and no others.
-        self != Path::Eager || family == Family::OpenMpi
-    }
-}
-
-/// A line of the program: medians of its rounds, in seconds.
-#[derive(Debug, Serialize, Deserialize)]
-struct Line {
-    bytes: u64,
-    /// Of the buffers from the start of a page.
-    offset: u64,
-    message: Vec<f64>,
-    plain: Vec<f64>,
-    send: Vec<f64>,
-    other: Vec<f64>,
-}
 
 /// One size and offset; one time for each run.
 #[derive(Debug, Serialize)]
@@ -91,27 +46,8 @@ fn run(setting: &Setting) -> Result<Findings, String> {
     for library in &setting.libraries {
         let title = library.family.title();
         progress.step(&format!("{title}: compiling"));
-        let program = programs::build(&setting.cache, library, &programs::DIRECT)?;
-        let uncopied = programs::build_preloaded(&setting.cache, library, &programs::UNCOPIED)?;
-        let job = |path: Path| {
-            let job = Job::ranks(library, 2, &program).arg(rounds);
-            match path {
-                Path::Default => job,
-                Path::Uncopied => job.env("LD_PRELOAD", &uncopied),
-                Path::User => job.user_space_copies(),
-                Path::Eager => open_mpi_eager(LONGEST_EAGER)
-                    .into_iter()
-                    .fold(job, |job, (name, value)| {
-                        job.env(format!("OMPI_MCA_{name}"), value.to_string())
-                    }),
-                // Frozen choices, of which there are none: what is forced is memmove.
-                Path::Direct => job
-                    .shim(&setting.shim, &setting.journal.dir().join(STATE))
-                    .env("COPYTUNE_MODE", "replay")
-                    .env("COPYTUNE_DIRECT", "force")
-                    .env("COPYTUNE_LOG", "debug"),
-            }
-        };
+        let programs = Programs::build(&setting.cache, library)?;
+        let state = setting.journal.dir().join(STATE);
         let mut rows = Vec::new();
         for number in 0..runs {
             progress.step(&format!("{title}: run {} of {runs}", number + 1));
@@ -119,12 +55,8 @@ fn run(setting: &Setting) -> Result<Findings, String> {
             for path in paths.filter(|&path| PATHS[path].is_of(library.family)) {
                 let step = format!("{} {number} {path}", library.family.key());
                 let found: Vec<Line> = (setting.journal).step(&step, || {
-                    let output = job(PATHS[path]).run(&setting.scratch)?;
-                    let direct = output.stderr.contains(" messages read directly");
-                    match PATHS[path] == Path::Direct && !direct {
-                        true => Err(none_direct(&output.stderr)),
-                        false => lines(&output.stdout),
-                    }
+                    let job = programs.job(PATHS[path], (&setting.shim, &state));
+                    lines(PATHS[path], &job.arg(rounds).run(&setting.scratch)?)
                 })?;
                 add(&mut rows, path, &found);
             }
@@ -140,28 +72,6 @@ fn run(setting: &Setting) -> Result<Findings, String> {
     findings.notes.extend(note_on_cores(2));
     findings.data = data.into();
     Ok(findings)
-}
-
-/// Why nothing was read directly, as the preload library has said it.
-fn none_direct(stderr: &str) -> String {
-    let reason = stderr
-        .lines()
-        .find_map(|line| line.strip_prefix("copytune: no direct copies from this process: "));
-    format!(
-        "no message was read directly{}; docs/direct-copy.md tells what it takes",
-        reason.map_or_else(String::new, |reason| format!(": {reason}"))
-    )
-}
-
-fn lines(stdout: &str) -> Result<Vec<Line>, String> {
-    let lines: Vec<Line> = stdout
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect();
-    if lines.is_empty() {
-        return Err("the program direct printed no result".to_owned());
-    }
-    Ok(lines)
 }
 
 /// Adds what a run with `PATHS[path]` printed.
@@ -384,6 +294,7 @@ mod tests {
             offset: 16,
             message: vec![message; 3],
             plain: vec![2.0; 3],
+            wrong: 0,
             send: vec![1.5; 3],
             other: vec![1.0; 3],
         }
@@ -463,12 +374,5 @@ mod tests {
         };
         assert_eq!((short.direct[0], short.eager[0]), (4.0, 2.0));
         assert!(long.eager.is_empty(), "longer ones went as by default");
-    }
-
-    #[test]
-    fn a_run_without_direct_copies_says_why() {
-        let said = "copytune: no direct copies from this process: memfd_create is not possible\n";
-        assert!(none_direct(said).contains("read directly: memfd_create"));
-        assert!(none_direct("").contains("read directly; docs"));
     }
 }

@@ -20,6 +20,7 @@ pub mod mpi;
 pub mod nas;
 mod overhead;
 mod page;
+pub mod paths;
 pub mod patterns;
 mod pingpong;
 pub mod programs;

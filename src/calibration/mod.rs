@@ -1,14 +1,17 @@
 //! Calibration: the machine is timed once, and models say what copies take on it (docs/models.md).
 //!
 //! [`plan`] says what is timed, [`rounds`] times it, this file makes models of the times, [`prediction`] answers what they are for,
-//! [`tables`] shows them.
+//! [`tables`] shows them. [`mechanisms`] does the same for the ways of messages.
 
+mod crossings;
+pub mod mechanisms;
 pub mod plan;
 pub mod prediction;
 mod rounds;
 pub mod tables;
 
 use crate::bench::journal::Journal;
+use crate::bench::{self, Progress};
 use crate::models::copies::{COPY, NO_CACHE};
 use crate::models::sample::Sample;
 use crate::models::{calibrate, model::Point};
@@ -16,6 +19,7 @@ use crate::routines::{Caches, Features, catalogue};
 use crate::state::calibration::{Calibration, Machine, RoutineModel};
 use crate::stats;
 use crate::timing::processors;
+use mechanisms::Means;
 use plan::Series;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,17 +47,49 @@ type Times = Vec<Vec<f64>>;
 ///
 /// # Errors
 /// There is no memory, no time for a single round, or a routine copied wrongly: one sentence.
-pub fn run(request: &Request, journal: &Journal) -> Result<Calibration, String> {
+pub fn run(request: &Request, means: &Means, journal: &Journal) -> Result<Calibration, String> {
     let begun = journal.begun()?;
+    let mut progress = Progress::new(request.time.as_secs_f64());
+    let found = measure(request, means, &begun, (journal, &mut progress));
+    progress.finish();
+    found
+}
+
+fn measure(
+    request: &Request,
+    means: &Means,
+    begun: &bench::machine::Machine,
+    (journal, progress): (&Journal, &mut Progress),
+) -> Result<Calibration, String> {
     let (own, other) = processors();
     let plan = plan::series(request, &begun.caches, other.is_some());
-    let timed = rounds::run(&plan, request, (own, other), journal)?;
-    let mut calibration = models(&plan, &timed.times, &begun.caches);
+    let all = request.time.as_secs_f64();
+    let routines = Request {
+        time: request.time.mul_f64(1.0 - mechanisms::SHARE),
+        ..*request
+    };
+    let after = all * mechanisms::SHARE;
+    let both = (&mut *progress, after);
+    let timed = rounds::run(&plan, &routines, (own, other), journal, both)?;
+    let left = all - timed.seconds;
+    progress.plan(left);
+    let caches = &begun.caches;
+    let found = mechanisms::run(
+        request,
+        means,
+        caches,
+        (own, other),
+        left,
+        (journal, progress),
+    )?;
+    let mut calibration = models(&plan, &timed.times, caches);
     calibration.machine = Machine::here();
     calibration.measured_at = begun.at;
-    calibration.seconds = timed.seconds;
+    calibration.seconds = timed.seconds + found.seconds;
     calibration.quick = request.quick;
     calibration.rounds = timed.rounds;
+    calibration.mechanisms = found.models;
+    calibration.notes.extend(found.notes);
     if other.is_none() {
         let sentence = "this process may use one core only: nothing was measured that needs two";
         calibration.notes.push(sentence.to_owned());
@@ -106,20 +142,11 @@ fn models(plan: &[Series], times: &[Times], caches: &Caches) -> Calibration {
     }
     let notes = without.iter().map(|(why, models)| no_model(why, models));
     Calibration {
-        machine: Machine {
-            cpu: String::new(),
-            kernel: String::new(),
-            microcode: String::new(),
-            catalogue: String::new(),
-        },
-        measured_at: 0,
-        seconds: 0.0,
-        quick: false,
-        rounds: 0,
         spread: stats::median(&spreads).unwrap_or(0.0),
         caches,
         notes: notes.collect(),
         routines,
+        ..Calibration::empty()
     }
 }
 

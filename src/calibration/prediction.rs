@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use super::crossings::{changes, crossings};
 use super::plan::title;
+use crate::models::Model;
 use crate::models::copies::{BYTES, COPY};
-use crate::models::{Model, optimise};
 use crate::routines::{Features, RoutineId, catalogue, find};
 use crate::state::calibration::Calibration;
 use crate::state::costs;
@@ -68,9 +69,6 @@ pub fn keep_costs(calibration: &Calibration, features: Features, dir: &Path) -> 
     costs::save(dir, &calibration.machine, predict, error).map_err(|error| error.to_string())?;
     Ok(())
 }
-
-/// Parts of a factor of two into which sizes are divided when crossovers are looked for.
-const PARTS: f64 = 8.0;
 
 impl Predictor {
     /// Of the routines that a CPU with these features can run; the others' predictions would be infinite.
@@ -155,7 +153,15 @@ impl Predictor {
     /// # Errors
     /// Nothing was calibrated for that condition: one sentence.
     pub fn crossovers(&self, state: State, cores: u32) -> Result<Vec<Crossover>, String> {
-        self.changes(&self.of(state, cores)?)
+        let all = self.of(state, cores)?;
+        let seconds = |of: usize, bytes| self.seconds(all[of], bytes);
+        let found = changes(self.range(state, cores)?, all.len(), seconds);
+        let crossover = |(from, of): (u64, usize)| Crossover {
+            from,
+            routine: all[of].routine,
+            seconds: seconds(of, from),
+        };
+        Ok(found.into_iter().map(crossover).collect())
     }
 
     /// The same between the best of the routines that store past the caches and the best of the others.
@@ -170,7 +176,10 @@ impl Predictor {
                 .map(|of| self.seconds(of, bytes))
                 .fold(f64::INFINITY, f64::min)
         };
-        self.crossings(state, cores, |bytes| best(bytes, true) - best(bytes, false))
+        let range = self.range(state, cores)?;
+        Ok(crossings(range, |bytes| {
+            best(bytes, true) - best(bytes, false)
+        }))
     }
 
     /// The last sizes before one of two routines overtakes the other.
@@ -186,72 +195,10 @@ impl Predictor {
             })
         };
         let (a, b) = (find(a)?, find(b)?);
-        self.crossings(state, cores, |bytes| {
+        let range = self.range(state, cores)?;
+        Ok(crossings(range, |bytes| {
             self.seconds(a, bytes) - self.seconds(b, bytes)
-        })
-    }
-
-    fn crossings(
-        &self,
-        state: State,
-        cores: u32,
-        difference: impl Fn(u64) -> f64,
-    ) -> Result<Vec<u64>, String> {
-        let (low, high) = self.range(state, cores)?;
-        let pieces = (PARTS * (high as f64 / low as f64).log2()).ceil() as usize;
-        // Where both are infinite their difference is no number; where one is, it has no crossover but an end of its range.
-        let finite = |bytes: i64| Some(difference(bytes as u64)).filter(|d| d.is_finite());
-        let roots = optimise::roots(low as i64, high as i64, pieces, |bytes| {
-            finite(bytes).unwrap_or(f64::NAN)
-        });
-        Ok(roots.value.into_iter().map(|bytes| bytes as u64).collect())
-    }
-
-    fn changes(&self, all: &[&OfRoutine]) -> Result<Vec<Crossover>, String> {
-        let best = |bytes: u64| {
-            let least = all
-                .iter()
-                .min_by(|a, b| self.seconds(a, bytes).total_cmp(&self.seconds(b, bytes)));
-            least
-                .copied()
-                .filter(|of| self.seconds(of, bytes).is_finite())
-        };
-        let ranges = || all.iter().filter_map(|of| of.model.ranges().first());
-        let low = ranges().map(|range| range.0).fold(f64::INFINITY, f64::min);
-        let high = ranges().map(|range| range.1).fold(0.0, f64::max);
-        let mut found: Vec<Crossover> = Vec::new();
-        let (mut bytes, mut before) = (low, None::<(u64, &OfRoutine)>);
-        while bytes <= high {
-            let here = bytes.round() as u64;
-            if let Some(now) = best(here) {
-                let from = match before {
-                    Some((_, then)) if then.routine == now.routine => None,
-                    Some((last, then)) => {
-                        let difference = |bytes: i64| {
-                            self.seconds(then, bytes as u64) - self.seconds(now, bytes as u64)
-                        };
-                        let root = optimise::root(last as i64, here as i64, difference);
-                        match root.map(|root| root.value) {
-                            Some(optimise::Root::At(at)) => Some((at as u64 + 1).min(here)),
-                            _ => Some(here),
-                        }
-                    }
-                    None => Some(here),
-                };
-                found.extend(from.map(|from| Crossover {
-                    from,
-                    routine: now.routine,
-                    seconds: self.seconds(now, from),
-                }));
-                before = Some((here, now));
-            }
-            bytes = if bytes < high {
-                (bytes * 2.0_f64.powf(1.0 / PARTS)).min(high)
-            } else {
-                high + 1.0
-            };
-        }
-        Ok(found)
+        }))
     }
 }
 

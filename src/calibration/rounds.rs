@@ -32,12 +32,13 @@ struct Step {
 }
 
 /// Times every point of every series once in each round. A round ends early when the time is over; only whole ones count, so that
-/// all routines are timed under the same conditions.
+/// all routines are timed under the same conditions. `after` is the length of what is measured afterwards, for the progress.
 pub fn run(
     plan: &[Series],
     request: &Request,
     processors: (Option<usize>, Option<usize>),
     journal: &Journal,
+    (progress, after): (&mut Progress, f64),
 ) -> Result<Timed, String> {
     let mut timed = Timed {
         times: plan
@@ -48,7 +49,6 @@ pub fn run(
         seconds: 0.0,
     };
     let budget = request.time.as_secs_f64();
-    let mut progress = Progress::new(budget);
     // On a thread of its own, so that this one is not bound to a processor.
     std::thread::scope(|scope| {
         let mut worker: Option<Worker> = None;
@@ -85,9 +85,8 @@ pub fn run(
             latest = timed.seconds - before;
             timed.rounds += 1;
             let rounds_left = f64::from(ROUNDS - timed.rounds) * latest;
-            progress.plan(rounds_left.min(budget - timed.seconds).max(0.0));
+            progress.plan(rounds_left.min(budget - timed.seconds).max(0.0) + after);
         }
-        progress.finish();
         if timed.rounds == 0 {
             return Err(format!(
                 "{budget:.0} s are not enough for a single round; give it more with --minutes"

@@ -73,12 +73,12 @@ pub fn models<'a>(models: impl IntoIterator<Item = &'a RoutineModel>) -> Table {
     table
 }
 
-fn percent(part: f64) -> String {
+pub(super) fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
 }
 
 /// `1 8.10 ± 0.31 ns, bytes 31.0 ± 0.4 ps; collinear: beyond L3`.
-fn terms(model: &Calibrated) -> String {
+pub(super) fn terms(model: &Calibrated) -> String {
     let term = |term: &crate::models::model::Coefficient| {
         let (scale, unit) = match term.coefficient.abs() {
             size if size >= 1e-6 => (1e6, "µs"),

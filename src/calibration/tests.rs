@@ -266,6 +266,7 @@ fn an_interrupted_calibration_goes_on() {
         },
         (None, None),
         &first,
+        (&mut Progress::new(1.0), 0.0),
     );
     assert!(
         none.err()
@@ -273,10 +274,24 @@ fn an_interrupted_calibration_goes_on() {
             .contains("not enough for a single round")
     );
     drop(first);
-    let found = rounds::run(&plan, &time(3600.0), (None, None), &journal()).unwrap();
+    let found = rounds::run(
+        &plan,
+        &time(3600.0),
+        (None, None),
+        &journal(),
+        (&mut Progress::new(1.0), 0.0),
+    )
+    .unwrap();
     assert_eq!(found.rounds, ROUNDS);
     const { assert!(ROUNDS >= LEAST_ROUNDS) };
-    let again = rounds::run(&plan, &time(3600.0), (None, None), &journal()).unwrap();
+    let again = rounds::run(
+        &plan,
+        &time(3600.0),
+        (None, None),
+        &journal(),
+        (&mut Progress::new(1.0), 0.0),
+    )
+    .unwrap();
     assert_eq!(again.times, found.times, "nothing was measured again");
     assert!(
         found.times[0]

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use clap::Parser;
 use copytune_core::bench::journal::Journal;
-use copytune_core::bench::conditions;
+use copytune_core::bench::{self, conditions};
+use copytune_core::calibration::mechanisms::Means;
 use copytune_core::calibration::prediction::keep_costs;
 use copytune_core::calibration::{self, NAME, Request, tables};
 use copytune_core::options;
 use copytune_core::state::calibration::{Machine, Unfit, find};
 
+use super::carried::library;
 use super::states::Place;
 use super::values::{minutes, seed_from_clock};
 use super::{Outcome, env};
@@ -20,8 +22,9 @@ use super::{Outcome, env};
 ///
 /// Example: copytune calibrate --quick
 ///
-/// Times every routine by size and state of the data, on one core and beside another that copies as much, and keeps models of the times in
-/// the state directory, where `copytune models` shows them and the library reads them. Two minutes on two cores; run it while nothing else runs.
+/// Times every routine by size and state of the data, on one core and beside another that copies as much; then the mechanisms by which
+/// messages get across: between two processes, and under each MPI library that is installed. Keeps models of the times in the state
+/// directory, where `copytune models` shows them and the library reads them. Two minutes on two cores; run it while nothing else runs.
 /// Ctrl-C ends it, and the same command goes on.
 #[derive(Parser)]
 pub struct Args {
@@ -44,8 +47,11 @@ impl Args {
     pub fn run(self) -> Outcome {
         let features = env::features()?;
         let place = Place::new(None)?;
+        // None is a note of the calibration.
+        let libraries = bench::libraries().map_or_else(|_| Vec::new(), |(found, _)| found);
+        let shim = library(None);
         // A seed from the clock is none of the conditions: it is kept itself.
-        let mut known = conditions(&[], None);
+        let mut known = conditions(&libraries, shim.as_deref().ok());
         known.push(format!("{} {:?} {:?}", self.quick, self.seed, features.names()));
         let journal = Journal::open(&options::cache_dir(), NAME, &known, self.anew)?;
         let minutes = self.minutes.unwrap_or(if self.quick { 0.45 } else { 1.9 });
@@ -55,7 +61,14 @@ impl Args {
             seed: journal.step("seed", || Ok(self.seed.unwrap_or_else(seed_from_clock)))?,
             features,
         };
-        let calibration = calibration::run(&request, &journal)?;
+        let scratch = tempfile::tempdir()?;
+        let means = Means {
+            libraries,
+            shim,
+            cache: options::cache_dir(),
+            scratch: scratch.path().to_owned(),
+        };
+        let calibration = calibration::run(&request, &means, &journal)?;
         let here = calibration.machine.clone();
         let (path, is_kept) = calibration.save(&place.path)?;
         journal.finish();

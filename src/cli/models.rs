@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use copytune_core::calibration::mechanisms;
+use copytune_core::calibration::mechanisms::prediction::Mechanisms;
 use copytune_core::calibration::prediction::Predictor;
 use copytune_core::calibration::{plan::title, tables};
 use copytune_core::options::{glob_matches, parse_bytes};
@@ -28,7 +30,7 @@ pub struct Args {
     question: Option<Question>,
     #[command(flatten)]
     source: Source,
-    /// Only routines of this name or glob, as avx2*
+    /// Only routines and mechanisms of this name or glob, as avx2*
     #[arg(long, value_name = "GLOB")]
     routine: Option<String>,
 }
@@ -47,15 +49,15 @@ struct Source {
 
 #[derive(Subcommand)]
 enum Question {
-    /// Rank the routines for one copy, the fastest first
+    /// Rank the routines for one copy, and the mechanisms for one message, the fastest first
     Predict {
-        /// Bytes of the copy, as 64K
+        /// Bytes of the copy or message, as 64K
         #[arg(long, value_name = "N", value_parser = bytes)]
         bytes: u64,
         #[command(flatten)]
         data: Data,
     },
-    /// Tell from which size on another routine is the fastest
+    /// Tell from which size on another routine is the fastest, or another mechanism
     ///
     /// Example: copytune models crossovers --state cold --between avx2 avx2-nt
     Crossovers {
@@ -105,13 +107,23 @@ impl Args {
 
 fn show(mut calibration: Calibration, wanted: &dyn Fn(&str) -> bool, json: bool) -> Outcome {
     calibration.routines.retain(|of| wanted(&of.routine));
+    calibration.mechanisms.retain(|of| wanted(&of.mechanism));
     if json {
         let verdicts: Vec<_> = calibration.routines.iter().map(|of| of.model.verdict()).collect();
-        println!("{}", json!({ "schema": SCHEMA, "calibration": calibration, "verdicts": verdicts }));
+        let of_mechanisms: Vec<_> = calibration.mechanisms.iter().map(|of| of.model.verdict()).collect();
+        println!(
+            "{}",
+            json!({
+                "schema": SCHEMA, "calibration": calibration, "verdicts": verdicts, "mechanism_verdicts": of_mechanisms,
+            })
+        );
         return Ok(ExitCode::SUCCESS);
     }
     print!("{}", tables::models(&calibration.routines));
     println!();
+    if !calibration.mechanisms.is_empty() {
+        println!("{}", mechanisms::tables::models(&calibration.mechanisms));
+    }
     for line in tables::summary(&calibration) {
         println!("{line}");
     }
@@ -121,14 +133,22 @@ fn show(mut calibration: Calibration, wanted: &dyn Fn(&str) -> bool, json: bool)
 fn predict(calibration: &Calibration, bytes: u64, data: &Data, json: bool) -> Outcome {
     let predictor = Predictor::new(calibration, env::features()?)?;
     let ranking = predictor.rank(bytes, data.state, data.cores)?;
+    let mechanisms = Mechanisms::new(calibration)?;
     if json {
         println!(
             "{}",
-            json!({ "schema": SCHEMA, "bytes": bytes, "state": data.state, "cores": data.cores, "ranking": ranking })
+            json!({
+                "schema": SCHEMA, "bytes": bytes, "state": data.state, "cores": data.cores, "ranking": ranking,
+                "mechanisms": mechanisms.rank(bytes), "promotions": mechanisms.promotions(bytes),
+            })
         );
-    } else {
-        let title = format!("{} ({})", units::bytes(bytes), data.title());
-        print!("{}", tables::predictions(title, &ranking));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let title = format!("{} ({})", units::bytes(bytes), data.title());
+    print!("{}", tables::predictions(title, &ranking));
+    let table = mechanisms::tables::predictions(&mechanisms, bytes);
+    if !table.rows.is_empty() {
+        print!("\n{table}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -150,14 +170,22 @@ fn crossovers(calibration: &Calibration, between: &[String], data: &Data, json: 
     }
     let fastest = predictor.crossovers(state, cores)?;
     let non_temporal = predictor.non_temporal(state, cores)?;
+    let of_mechanisms = Mechanisms::new(calibration)?.crossovers();
     if json {
         println!(
             "{}",
-            json!({ "schema": SCHEMA, "state": state, "cores": cores, "fastest": fastest, "non_temporal": non_temporal })
+            json!({
+                "schema": SCHEMA, "state": state, "cores": cores, "fastest": fastest, "non_temporal": non_temporal,
+                "mechanisms": of_mechanisms,
+            })
         );
-    } else {
-        print!("{}", tables::crossovers(data.title(), &fastest));
-        println!("\nnon-temporal and other stores: {}", listed(&non_temporal));
+        return Ok(ExitCode::SUCCESS);
+    }
+    print!("{}", tables::crossovers(data.title(), &fastest));
+    println!("\nnon-temporal and other stores: {}", listed(&non_temporal));
+    if !of_mechanisms.is_empty() {
+        let (table, sentences) = mechanisms::tables::crossovers(&of_mechanisms);
+        println!("\n{table}\n{}", sentences.join("\n"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,7 @@ pub const NO_CACHE: f64 = (1_u64 << 62) as f64;
 pub const BYTES: (f64, f64) = (64.0, (16 << 20) as f64);
 
 /// Bytes that source and destination together have beyond a cache, per byte of the copy.
-fn beyond(bytes: f64, cache: f64) -> f64 {
+pub(super) fn beyond(bytes: f64, cache: f64) -> f64 {
     (bytes - cache / 2.0).max(0.0)
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A model is linear in its coefficients, y = Σ β f(x), over free basis terms f. [`specification`] says what a model is made of,
 //! [`plan`] where to measure for it, [`sample`] makes one number of repeated timings, [`fit`] finds the coefficients and what they
-//! are worth, [`model`] predicts, [`optimise`] finds crossovers and best parameters. [`copies`] and [`memory`] hold the
-//! specifications themselves.
+//! are worth, [`model`] predicts, [`optimise`] finds crossovers and best parameters. [`copies`], [`mechanisms`] and
+//! [`memory`] hold the specifications themselves.
 //!
 //! Method: Brewer, "Portable High-Performance Supercomputing: High-Level Platform-Dependent Optimization" (1994), chapters 2, 3 and 5.
 //! Whoever only predicts needs [`model`] alone; the singular value decomposition is used by [`fit`] and nobody else.
@@ -11,6 +11,7 @@
 pub mod copies;
 pub mod fit;
 mod least_squares;
+pub mod mechanisms;
 pub mod memory;
 pub mod model;
 pub mod optimise;

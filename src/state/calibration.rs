@@ -11,6 +11,7 @@ use super::content::Body;
 use super::error::{Refusal, StateError};
 use super::{catalogue_version, cpu_model, envelope, store};
 use crate::models::Calibrated;
+use crate::models::copies::NO_CACHE;
 
 /// Most models that are believed.
 const MOST_MODELS: usize = 10_000;
@@ -91,6 +92,9 @@ pub struct Calibration {
     pub caches: [f64; 3],
     /// The models of the routines.
     pub routines: Vec<RoutineModel>,
+    /// The models of the mechanisms. Files of earlier versions have none.
+    #[serde(default)]
+    pub mechanisms: Vec<MechanismModel>,
     /// What could not be modelled, one sentence each.
     #[serde(default)]
     pub notes: Vec<String>,
@@ -109,17 +113,37 @@ pub struct RoutineModel {
     pub model: Calibrated,
 }
 
+/// The library of what was measured without any.
+pub const NO_LIBRARY: &str = "none";
+
+/// The model of one mechanism.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MechanismModel {
+    /// [`crate::models::mechanisms::Mechanism::name`].
+    pub mechanism: String,
+    /// The MPI library with its version, as in [`super::Key`], or [`NO_LIBRARY`].
+    pub library: String,
+    /// Median over the samples of the spread of their timings, relative.
+    pub spread: f64,
+    /// The model.
+    pub model: Calibrated,
+}
+
 impl Body for Calibration {
     const FORMAT: &'static str = "copytune-machine";
     const SCHEMA: u32 = 1;
 
     fn is_consistent(&self) -> bool {
         let numbers = [self.seconds, self.spread].into_iter().chain(self.caches);
+        let spreads = self.mechanisms.iter().map(|of| of.spread);
+        let models = (self.routines.iter().map(|of| &of.model))
+            .chain(self.mechanisms.iter().map(|of| &of.model));
         numbers
             .into_iter()
+            .chain(spreads)
             .all(|number| number.is_finite() && number >= 0.0)
-            && self.routines.len() <= MOST_MODELS
-            && self.routines.iter().all(|of| of.model.is_sound())
+            && self.routines.len() + self.mechanisms.len() <= MOST_MODELS
+            && models.into_iter().all(Calibrated::is_sound)
     }
 }
 
@@ -171,6 +195,27 @@ impl fmt::Display for Unfit {
 impl std::error::Error for Unfit {}
 
 impl Calibration {
+    /// Nothing was measured, of no machine.
+    pub fn empty() -> Calibration {
+        Calibration {
+            machine: Machine {
+                cpu: String::new(),
+                kernel: String::new(),
+                microcode: String::new(),
+                catalogue: String::new(),
+            },
+            measured_at: 0,
+            seconds: 0.0,
+            quick: false,
+            rounds: 0,
+            spread: 0.0,
+            caches: [NO_CACHE; 3],
+            routines: Vec::new(),
+            mechanisms: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// Whether it may be used on this machine; `path` is where it was found.
     ///
     /// # Errors

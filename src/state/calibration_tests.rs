@@ -1,6 +1,7 @@
 use super::*;
 use crate::models::calibrate;
 use crate::models::copies::{COPY, NO_CACHE};
+use crate::models::mechanisms::Mechanism;
 
 fn machine() -> Machine {
     Machine {
@@ -33,6 +34,12 @@ fn some() -> Calibration {
             state: "warm".into(),
             cores: 1,
             model: calibrate(&COPY, &points, &points[3..6]).unwrap(),
+        }],
+        mechanisms: vec![MechanismModel {
+            mechanism: "kernel".into(),
+            library: NO_LIBRARY.into(),
+            spread: 0.02,
+            model: calibrate(Mechanism::Kernel.specification(), &points, &points[3..6]).unwrap(),
         }],
         notes: Vec::new(),
     }
@@ -160,4 +167,30 @@ fn what_is_damaged_or_impossible_is_not_believed() {
         find(&path, &machine()),
         Err(Unfit::File(Refusal::Foreign { .. }))
     ));
+}
+
+#[test]
+fn a_file_of_before_the_mechanisms_is_one_without_them() {
+    let mut value = serde_json::to_value(some()).unwrap();
+    value.as_object_mut().unwrap().remove("mechanisms");
+    let found: Calibration = serde_json::from_value(value).unwrap();
+    assert!(found.mechanisms.is_empty());
+    assert_eq!(found.routines, some().routines);
+}
+
+#[test]
+fn mechanisms_are_believed_as_routines_are() {
+    let dir = tempfile::tempdir().unwrap();
+    for spoil in [
+        |of: &mut MechanismModel| of.spread = -1.0,
+        |of: &mut MechanismModel| of.model.least = 0.0,
+    ] {
+        let mut wrong = some();
+        spoil(&mut wrong.mechanisms[0]);
+        wrong.save(dir.path()).unwrap();
+        assert!(matches!(
+            find(dir.path(), &machine()),
+            Err(Unfit::File(Refusal::Damaged { .. }))
+        ));
+    }
 }

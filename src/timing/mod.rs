@@ -6,10 +6,14 @@ mod cell;
 mod code;
 mod memory;
 mod partner;
+mod process;
+mod shareable;
 mod stage;
 
 pub use cell::{Cell, Placement, State};
 pub use code::code;
 pub use memory::Layout;
 pub use partner::{pin, processors};
+pub use process::{Process, Transfer};
+pub use shareable::price as price_of_sharing;
 pub use stage::Stage;

@@ -339,12 +339,12 @@ unsafe fn fill(base: *mut u8, layout: Layout, value: u8) {
     }
 }
 
-fn median(times: &[f64]) -> f64 {
+pub(super) fn median(times: &[f64]) -> f64 {
     stats::median(times).unwrap_or(f64::NAN)
 }
 
 /// What the clock adds to a time.
-fn clock_cost() -> f64 {
+pub(super) fn clock_cost() -> f64 {
     let times: Vec<f64> = (0..2001)
         .map(|_| Instant::now().elapsed().as_secs_f64())
         .collect();

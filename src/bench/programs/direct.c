@@ -1,14 +1,23 @@
 /*
  * direct: what a message costs beside a plain copy from a shared mapping, in one run, by turns.
  *
- *     mpirun -np 2 direct ROUNDS
+ *     mpirun -np 2 direct ROUNDS [BYTES ...]
  *
- * For each size, with buffers at the start of a page and, as malloc gives them, 16 bytes after it:
+ * Without BYTES, for each size, with buffers at the start of a page and, as malloc gives them, 16 bytes after it:
  *
  *   message   one-way time of a message there and back
  *   plain     the same with nothing but a flag and memcpy from memory that both processes share
  *   send      time of a send, to nobody, of the buffer that the messages are sent from, with other content each time
  *   other     the same of a buffer that is sent to nobody only
+ *
+ * With BYTES, for messages of these sizes alone, 16 bytes after the start of a page:
+ *
+ *   message   one-way time of a message that its sender has just written and its receiver waits for
+ *   wrong     how many of them arrived with other bytes
+ *
+ * and before them the library's name and version, and
+ *
+ *   call      time of a send of one byte to nobody
  *
  * One line of JSON for each size, with the median of each round in seconds.
  */
@@ -20,15 +29,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { PAGE = 4096, MOST_ROUNDS = 64, SENDS = 32, LONGEST = 4 << 20, LONGEST_SEND = 512 << 10, TAG = 3 };
+enum { WARM_UP = 10, MOST_MESSAGES = 41, CALLS = 1000, AFTER_PAGE = 16, VERSION = 80 };
 
 static int rank, other;
 
 /* Both ranks have one, in memory that both can read. */
 struct shared {
     _Atomic uint64_t turn;
-    char room[PAGE - sizeof(uint64_t)];
+    _Atomic double start;
+    char room[PAGE - sizeof(uint64_t) - sizeof(double)];
     char data[LONGEST + 2 * PAGE];
 };
 static struct shared *mine, *theirs;
@@ -146,11 +158,105 @@ static void measure(int bytes, size_t offset, int rounds)
     free(nobody);
 }
 
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Median of as many times. */
+static double median(double *times, int count)
+{
+    qsort(times, (size_t)count, sizeof *times, compare);
+    return times[count / 2];
+}
+
+/* What the clock adds to a time. */
+static double clock_cost(void)
+{
+    double times[MOST_MESSAGES];
+    for (int i = 0; i < MOST_MESSAGES; i++) {
+        double start = now();
+        times[i] = now() - start;
+    }
+    return median(times, MOST_MESSAGES);
+}
+
+/* Rank 0 sends what it has just written, when rank 1 is about to receive it, which gets the time of it. The clock is
+ * that of the machine, the same for both. */
+static double time_of_one(char *buffer, int bytes, char value)
+{
+    turn++;
+    if (rank == 0) {
+        memset(buffer, value, (size_t)bytes);
+        while (atomic_load_explicit(&theirs->turn, memory_order_acquire) < turn)
+            ;
+        atomic_store_explicit(&mine->start, now(), memory_order_release);
+        MPI_Send(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
+        return 0;
+    }
+    atomic_store_explicit(&mine->turn, turn, memory_order_release);
+    MPI_Recv(buffer, bytes, MPI_BYTE, other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    double end = now();
+    return end - atomic_load_explicit(&theirs->start, memory_order_acquire);
+}
+
+static void measure_fresh(int bytes, int rounds)
+{
+    static char value;
+    double found[MOST_ROUNDS], times[MOST_MESSAGES], clock = clock_cost();
+    int wrong = 0, messages = LONGEST / bytes < 3 ? 3 : LONGEST / bytes > MOST_MESSAGES ? MOST_MESSAGES : LONGEST / bytes;
+    /* Never freed: the buffers of the next size are other memory, with a promotion of their own. */
+    char *buffer = (char *)pages((size_t)bytes + AFTER_PAGE) + AFTER_PAGE;
+
+    for (int i = 0; i < WARM_UP; i++)
+        time_of_one(buffer, bytes, ++value);
+    for (int i = 0; i < rounds; i++) {
+        for (int j = 0; j < messages; j++) {
+            times[j] = time_of_one(buffer, bytes, ++value);
+            wrong += buffer[0] != value || buffer[bytes / 2] != value || buffer[bytes - 1] != value;
+        }
+        found[i] = median(times, messages) - clock;
+    }
+    if (rank == 1) {
+        printf("{\"bytes\": %d, \"offset\": %d, \"wrong\": %d", bytes, AFTER_PAGE, wrong);
+        print_times("message", found, rounds);
+        puts("}");
+        fflush(stdout);
+    }
+}
+
+static void measure_calls(int rounds)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    double times[MOST_ROUNDS];
+    char byte = 0;
+    int length;
+
+    /* The first time warms up. */
+    for (int i = -1; i < rounds; i++) {
+        double start = now();
+        for (int j = 0; j < CALLS; j++)
+            MPI_Send(&byte, 1, MPI_BYTE, MPI_PROC_NULL, TAG, MPI_COMM_WORLD);
+        times[i < 0 ? 0 : i] = (now() - start) / CALLS;
+    }
+    MPI_Get_library_version(version, &length);
+    if (rank == 1) {
+        printf("{\"library\": \"");
+        for (int i = 0; i < VERSION && i < length && version[i] != '\n'; i++)
+            putchar(version[i] < ' ' || version[i] == '"' || version[i] == '\\' ? ' ' : version[i]);
+        printf("\"");
+        print_times("call", times, rounds);
+        puts("}");
+    }
+}
+
 int main(int argc, char **argv)
 {
     MPI_Win window;
     MPI_Aint bytes;
-    int processes, unit, rounds = argc == 2 ? atoi(argv[1]) : 0;
+    int processes, unit, rounds = argc > 1 ? atoi(argv[1]) : 0;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -165,7 +271,12 @@ int main(int argc, char **argv)
     memset(mine, 1, sizeof *mine);
     atomic_store(&mine->turn, 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    for (size_t offset = 0; offset <= 16; offset += 16)
+    if (argc > 2)
+        measure_calls(rounds);
+    for (int i = 2; i < argc; i++)
+        if (atoi(argv[i]) > 0)
+            measure_fresh(atoi(argv[i]), rounds);
+    for (size_t offset = 0; offset <= 16 && argc == 2; offset += 16)
         for (int size = 8 << 10; size <= LONGEST; size *= 2)
             measure(size, offset, rounds);
     MPI_Win_free(&window);
