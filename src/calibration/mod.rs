@@ -1,8 +1,9 @@
 //! Calibration: the machine is timed once, and models say what copies take on it (docs/models.md).
 //!
 //! [`plan`] says what is timed, [`rounds`] times it, this file makes models of the times, [`prediction`] answers what they are for,
-//! [`tables`] shows them.
+//! [`tables`] shows them. [`memory`] does the same for the cost functions of memory that processors share.
 
+pub mod memory;
 pub mod plan;
 pub mod prediction;
 mod rounds;

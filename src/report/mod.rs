@@ -8,6 +8,7 @@ mod direct;
 mod json;
 mod knobs;
 mod learnt;
+pub mod memory;
 pub mod page;
 mod ranks;
 mod rows;

@@ -12,6 +12,7 @@ use super::advice::{Unseen, advice};
 use super::comparison::Comparison;
 use super::decision::{Decision, Tally};
 use super::direct::Direct;
+use super::memory::{IntervalMemory, MemoryUse};
 use super::ranks::{RankPart, RankRow, known};
 use super::ways::{self, Messages, OtherWays};
 use crate::analysis::{Location, Symbols};
@@ -53,6 +54,9 @@ pub struct Report {
     pub intervals: Vec<IntervalRow>,
     /// What each rank says by itself.
     pub by_rank: Vec<RankRow>,
+    /// What the intervals' memory use was held against, where it was ([`Report::add_memory`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryUse>,
 }
 
 /// A call site over all ranks.
@@ -119,6 +123,9 @@ pub struct IntervalRow {
     pub reasons: Vec<String>,
     /// Each rank's part in it.
     pub by_rank: Vec<RankPart>,
+    /// Its memory use, where that was looked at and a copy was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<IntervalMemory>,
 }
 
 /// A node of an interval.
@@ -199,6 +206,7 @@ impl Report {
             sites,
             intervals,
             by_rank,
+            memory: None,
             key: state.key.clone(),
         })
     }
@@ -280,7 +288,7 @@ impl Joined {
             }
             let joined = &mut self.intervals[place];
             joined.parts.push(interval.clone());
-            joined.ranks.push(RankPart::new(rank, interval));
+            joined.ranks.push(RankPart::new(rank, interval, &state.sites));
             for stop in &interval.stops {
                 let Some(site) = of(&stop.site) else {
                     continue;
@@ -425,6 +433,7 @@ fn interval_row(joined: JoinedInterval, new: &[usize]) -> IntervalRow {
         superseded: parts.iter().all(|part| part.superseded),
         reasons,
         by_rank: joined.ranks,
+        memory: None,
     }
 }
 
