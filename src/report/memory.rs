@@ -109,7 +109,11 @@ pub fn memory_sentences(report: &Report) -> Vec<String> {
     };
     let mut sentences = Vec::new();
     let looked_at = (report.intervals.iter())
-        .filter(|row| row.memory.as_ref().is_some_and(|memory| memory.place.is_some()))
+        .filter(|row| {
+            row.memory
+                .as_ref()
+                .is_some_and(|memory| memory.place.is_some())
+        })
         .count();
     sentences.push(match (&memory.bad[..], looked_at) {
         (_, 0) => "No interval copies bytes for which the functions hold, or none was timed.".to_owned(),
@@ -162,7 +166,10 @@ const LISTED: usize = 20;
 pub fn memory_to_text(report: &Report, all: bool) -> String {
     let known = |seconds: Option<f64>| seconds.map_or("-".to_owned(), time);
     let mut cells = vec![
-        ["INTERVAL", "COPIED", "TIME", "GOOD", "BAD", "LOC", "M/G", ""].map(str::to_owned),
+        [
+            "INTERVAL", "COPIED", "TIME", "GOOD", "BAD", "LOC", "M/G", "",
+        ]
+        .map(str::to_owned),
     ];
     let rows = || report.intervals.iter().filter(|row| row.memory.is_some());
     let listed = if all { usize::MAX } else { LISTED };
@@ -182,7 +189,8 @@ pub fn memory_to_text(report: &Report, all: bool) -> String {
             if memory.is_bad { "bad" } else { "" }.to_owned(),
         ]);
     }
-    let mut text = String::from("\nMemory use, beside what the copies would take at best and at worst:\n");
+    let mut text =
+        String::from("\nMemory use, beside what the copies would take at best and at worst:\n");
     if cells.len() > 1 {
         for line in columns(&cells, "rrrrrrrl") {
             text.push_str(&line);
@@ -191,7 +199,9 @@ pub fn memory_to_text(report: &Report, all: bool) -> String {
     }
     let hidden = rows().count().saturating_sub(listed);
     if hidden > 0 {
-        text.push_str(&format!("… and {hidden} more intervals (--all lists them).\n"));
+        text.push_str(&format!(
+            "… and {hidden} more intervals (--all lists them).\n"
+        ));
     }
     for sentence in memory_sentences(report) {
         text.push_str(&sentence);

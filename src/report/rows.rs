@@ -288,7 +288,9 @@ impl Joined {
             }
             let joined = &mut self.intervals[place];
             joined.parts.push(interval.clone());
-            joined.ranks.push(RankPart::new(rank, interval, &state.sites));
+            joined
+                .ranks
+                .push(RankPart::new(rank, interval, &state.sites));
             for stop in &interval.stops {
                 let Some(site) = of(&stop.site) else {
                     continue;

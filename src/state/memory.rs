@@ -9,7 +9,7 @@ use super::calibration::{Machine, Unfit};
 use super::content::Body;
 use super::error::StateError;
 use super::measured::{self, Measured};
-use crate::models::memory::fitting::Fitted;
+use crate::models::memory::fitting::{Caches, Fitted};
 use crate::models::memory::profile::Costs;
 use crate::options;
 
@@ -52,8 +52,8 @@ pub struct MemoryCalibration {
     pub rounds: u32,
     /// Median over all supersteps of the spread of their timings, relative; 0.1 is 10 %.
     pub spread: f64,
-    /// Accesses that a core's own cache holds.
-    pub cache: f64,
+    /// Accesses that the caches of a core hold.
+    pub caches: Caches,
     /// The functions.
     pub groups: Vec<Group>,
     /// What could not be fitted, one sentence each.
@@ -78,10 +78,14 @@ impl Body for MemoryCalibration {
 
     fn is_consistent(&self) -> bool {
         let possible = |number: f64| number.is_finite() && number >= 0.0;
-        [self.seconds, self.spread, self.cache]
-            .into_iter()
-            .all(possible)
-            && self.cache > 0.0
+        [
+            self.seconds,
+            self.spread,
+            self.caches.first,
+            self.caches.own,
+        ]
+        .into_iter()
+        .all(possible)
             && self.groups.len() <= MOST
             && self.groups.iter().all(|group| {
                 group.processors > 0
@@ -163,7 +167,7 @@ impl MemoryCalibration {
             .min_by_key(|group| group.processors)
             .or_else(|| of_ranks().max_by_key(|group| group.processors))
             .ok_or("the calibration has no functions of ranks; run `copytune calibrate --memory` again")?;
-        Costs::new(&group.functions, self.cache, group.processors)
+        Costs::new(&group.functions, self.caches, group.processors)
     }
 }
 
@@ -209,4 +213,4 @@ pub fn find_usable(
 
 #[cfg(test)]
 #[path = "memory_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -122,13 +122,7 @@ pub unsafe fn write_far(base: *const AtomicU64, place: usize, lines: usize, valu
 ///
 /// # Safety
 /// That many lines of words lie at `base`.
-pub unsafe fn flush(
-    base: *const AtomicU64,
-    first: usize,
-    step: usize,
-    lines: usize,
-    means: Means,
-) {
+pub unsafe fn flush(base: *const AtomicU64, first: usize, step: usize, lines: usize, means: Means) {
     for line in (first..lines).step_by(step.max(1)) {
         // SAFETY: flushing writes no byte, and the line is one of those that the caller answers for; CLFLUSHOPT is used only where
         // the CPU has it.

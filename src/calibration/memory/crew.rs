@@ -6,7 +6,7 @@ use super::accesses::{
     write_far, write_near,
 };
 use crate::models::memory::Pattern;
-use crate::models::memory::fitting::Family;
+use crate::models::memory::fitting::{Caches, Family};
 use crate::state::memory::Sharing;
 use crate::timing::{Area, bind, clock_cost, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,8 +74,8 @@ unsafe impl Send for Ground {}
 pub struct Extent {
     /// Most accesses of one kind by one processor.
     pub accesses: usize,
-    /// Words that a core's cache holds.
-    pub cache: usize,
+    /// Words that the caches of a core hold.
+    pub caches: Caches,
     /// What accesses may use.
     pub means: Means,
 }
@@ -125,7 +125,7 @@ impl Crew {
             far: far.at(0, extent.accesses * line).cast_const().cast(),
             lines: extent.accesses,
             processors,
-            cache: extent.cache,
+            cache: extent.caches.own as usize,
             means: extent.means,
             clock: clock_cost(),
         };
@@ -145,7 +145,11 @@ impl Crew {
         // So all have begun, and found every page, before anything is timed.
         crew.run(Family::Bad, &vec![(1, 1); processors], 1)?;
         let unbound = (1..processors).find(|&number| {
-            ground.board().posts[number].0.unbound.load(Ordering::Relaxed) == 1
+            ground.board().posts[number]
+                .0
+                .unbound
+                .load(Ordering::Relaxed)
+                == 1
         });
         match unbound {
             Some(number) => Err(format!("processor {} cannot be used alone", cores[number])),
@@ -187,6 +191,50 @@ impl Crew {
             seconds.fold(0.0, f64::max)
         };
         Ok(longest(|post| &post.read) + longest(|post| &post.write))
+    }
+}
+
+#[cfg(test)]
+impl Crew {
+    /// Sets every word to 0, which no superstep writes.
+    pub(super) fn clear(&mut self) {
+        let ground = self.ground;
+        let far = ground.lines * WORDS_OF_LINE;
+        // SAFETY: between two calls of `run` the other processors touch nothing; the areas hold as many words.
+        unsafe {
+            ground.near.write_bytes(0, ground.processors * ground.part);
+            ground.far.cast_mut().cast::<u64>().write_bytes(0, far);
+        }
+    }
+
+    /// How many words that are not 0 each processor's part of the family's memory has.
+    pub(super) fn written(&self, family: Family) -> Vec<usize> {
+        let ground = self.ground;
+        // SAFETY: as above.
+        let word = |at: usize| unsafe {
+            match family {
+                Family::Good => ground.near.add(at).read_volatile(),
+                Family::Bad => ground.far.cast::<u64>().add(at).read_volatile(),
+            }
+        };
+        let of = |number: usize| -> usize {
+            let places: Vec<usize> = match family {
+                Family::Good => (number * ground.part..(number + 1) * ground.part).collect(),
+                Family::Bad => (0..ground.lines)
+                    .map(|line| line * WORDS_OF_LINE + number)
+                    .collect(),
+            };
+            places.into_iter().filter(|&at| word(at) != 0).count()
+        };
+        (0..ground.processors).map(of).collect()
+    }
+
+    /// The processes that it has started.
+    pub(super) fn processes(&self) -> Vec<libc::pid_t> {
+        match &self.helpers {
+            Helpers::Threads(_) => Vec::new(),
+            Helpers::Processes(processes) => processes.clone(),
+        }
     }
 }
 
@@ -294,13 +342,19 @@ impl Ground {
     fn serve(self, number: usize, core: usize) {
         let board = self.board();
         let is_bound = bind(core);
-        board.posts[number].0.unbound.store(u64::from(!is_bound), Ordering::Relaxed);
+        board.posts[number]
+            .0
+            .unbound
+            .store(u64::from(!is_bound), Ordering::Relaxed);
         self.look_at_every_page();
         let mut barriers = 0;
         let mut order = 0;
         let mut goes_on = || board.order.0.load(Ordering::Acquire) != STOP;
         loop {
-            wait(|| board.order.0.load(Ordering::Acquire) != order, &mut || true);
+            wait(
+                || board.order.0.load(Ordering::Acquire) != order,
+                &mut || true,
+            );
             order = board.order.0.load(Ordering::Acquire);
             if order == STOP || !self.superstep(number, &mut barriers, &mut goes_on) {
                 return;
@@ -376,7 +430,8 @@ impl Ground {
         if !self.barrier(barriers, goes_on) {
             return false;
         }
-        let (writes, value) = (count(&post.writes), seconds.to_bits());
+        // Never 0, so that a test sees what was written.
+        let (writes, value) = (count(&post.writes), seconds.to_bits() | 1);
         match is_bad {
             true => put_out(most(|post| &post.writes)),
             false => prime_for_writing(near(writes), self.cache, means),

@@ -9,11 +9,11 @@ mod rounds;
 pub mod tables;
 
 use crate::bench::journal::Journal;
-use crate::models::memory::fitting::{Family, Planned, fit, plan};
+use crate::models::memory::fitting::{Caches, Family, Planned, fit, plan};
 use crate::models::memory::profile::WORD;
 use crate::models::memory::suites::heights_for;
 use crate::models::sample::Sample;
-use crate::routines::{Caches, Features};
+use crate::routines::{self, Features};
 use crate::state::calibration::Machine;
 use crate::state::memory::{Group, MemoryCalibration, Sharing};
 use crate::stats;
@@ -36,8 +36,8 @@ pub struct Request {
     pub features: Features,
 }
 
-/// Bytes of a cache, where nothing tells.
-const USUAL_CACHE: usize = 1 << 20;
+/// Bytes of the first and the second level, where nothing tells.
+const USUAL_CACHES: [usize; 2] = [32 << 10, 1 << 20];
 
 /// Supersteps that so many processors go through.
 #[derive(Debug, Clone)]
@@ -75,16 +75,16 @@ pub fn run(request: &Request, journal: &Journal) -> Result<MemoryCalibration, St
             "memory cost functions need two cores, and this process may use one only".to_owned(),
         );
     }
-    let cache = words(&begun.caches);
-    let heights = heights_for(cache as f64);
+    let caches = words(&begun.caches);
+    let heights = heights_for(caches.own);
     let work = works(&cores, &heights, request.seed);
     let extent = Extent {
         accesses: most_accesses(&work),
-        cache,
+        caches,
         means: Means::detect(request.features.contains(Features::AVX2)),
     };
     let timed = rounds::run(&work, extent, request, journal)?;
-    let mut calibration = functions(&work, &timed.times, cache as f64);
+    let mut calibration = functions(&work, &timed.times, caches);
     calibration.machine = Machine::of_memory();
     calibration.measured_at = begun.at;
     calibration.seconds = timed.seconds;
@@ -92,10 +92,14 @@ pub fn run(request: &Request, journal: &Journal) -> Result<MemoryCalibration, St
     Ok(calibration)
 }
 
-/// Words that a core's own cache holds: the second level, else the first.
-fn words(caches: &Caches) -> usize {
-    let bytes = caches.l2.or(caches.l1d).unwrap_or(USUAL_CACHE);
-    bytes / WORD as usize
+/// Words that the caches of a core hold.
+fn words(caches: &routines::Caches) -> Caches {
+    let first = caches.l1d.unwrap_or(USUAL_CACHES[0]);
+    let words = |bytes: usize| bytes as f64 / WORD as f64;
+    Caches {
+        first: words(first),
+        own: words(caches.l2.unwrap_or(USUAL_CACHES[1]).max(first)),
+    }
 }
 
 /// Threads and ranks, two of them and as many as there are cores, by powers of two.
@@ -120,7 +124,7 @@ fn most_accesses(work: &[Work]) -> usize {
 }
 
 /// The functions of what was timed; machine, times and rounds are left to the caller.
-fn functions(work: &[Work], times: &[Times], cache: f64) -> MemoryCalibration {
+fn functions(work: &[Work], times: &[Times], caches: Caches) -> MemoryCalibration {
     let (mut groups, mut notes, mut spreads) = (Vec::new(), Vec::new(), Vec::new());
     for (work, times) in work.iter().zip(times) {
         let mut group = Group {
@@ -138,9 +142,13 @@ fn functions(work: &[Work], times: &[Times], cache: f64) -> MemoryCalibration {
                 .into_iter()
                 .map(|(sample, of)| (sample.value, of))
                 .collect();
-            let (functions, without) = fit(family, &timed, cache);
+            let (functions, without) = fit(family, &timed, &caches);
             group.functions.extend(functions);
-            notes.extend(without.into_iter().map(|why| format!("{}: {why}", work.title())));
+            notes.extend(
+                without
+                    .into_iter()
+                    .map(|why| format!("{}: {why}", work.title())),
+            );
         }
         groups.push(group);
     }
@@ -150,7 +158,7 @@ fn functions(work: &[Work], times: &[Times], cache: f64) -> MemoryCalibration {
         seconds: 0.0,
         rounds: 0,
         spread: stats::median(&spreads).unwrap_or(0.0),
-        cache,
+        caches,
         groups,
         notes,
     }

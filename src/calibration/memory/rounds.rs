@@ -18,7 +18,7 @@ pub const ROUNDS: u32 = 15;
 
 /// Accesses that are timed at least, so that the clock's steps do not matter.
 const TIMED: u64 = 16 << 10;
-/// Most passes of accesses in a cache.
+/// Most passes of accesses in the first level.
 const MOST_PASSES: u64 = 32;
 /// Repetitions of a Good superstep in one round, of which the median counts: each is short, and one interrupt spoils it.
 const REPETITIONS: usize = 5;
@@ -127,7 +127,8 @@ fn time(work: &Work, extent: Extent, seed: u64) -> Result<Step, String> {
         let (passes, repetitions) = match family {
             // What is in no cache is, after one pass.
             Family::Bad => (1, 1),
-            Family::Good if h as usize <= extent.cache => {
+            // In the first level every pass finds the same; a larger cache is not passed twice with what the first pass found in it.
+            Family::Good if h as f64 <= extent.caches.first => {
                 (TIMED.div_ceil(h.max(1)).min(MOST_PASSES), REPETITIONS)
             }
             Family::Good => (1, REPETITIONS),

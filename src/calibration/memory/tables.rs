@@ -25,9 +25,9 @@ pub fn summary(calibration: &MemoryCalibration) -> Vec<String> {
             calibration.rounds,
         ),
         format!(
-            "an access is {WORD} bytes; the cache holds {} of them ({}); repeated timings differ by {:.1} %",
-            units::count(calibration.cache as u64),
-            units::bytes(calibration.cache as u64 * WORD),
+            "an access is {WORD} bytes; the caches of a core hold {} and {}; repeated timings differ by {:.1} %",
+            units::bytes(calibration.caches.first as u64 * WORD),
+            units::bytes(calibration.caches.own as u64 * WORD),
             calibration.spread * 100.0
         ),
     ];
@@ -49,7 +49,11 @@ fn best(group: &Group, family: Family) -> Option<String> {
         title(group.sharing, group.processors),
         family.name(),
         percent(average),
-        if average <= WANTED { "within" } else { "MORE THAN" },
+        if average <= WANTED {
+            "within"
+        } else {
+            "MORE THAN"
+        },
         percent(WANTED),
     ))
 }

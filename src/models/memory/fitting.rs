@@ -7,6 +7,15 @@ use crate::models::{Calibrated, Specification, calibrate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// How many of what is accessed the caches of one core hold.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Caches {
+    /// The first level.
+    pub first: f64,
+    /// The largest that no other core uses: the second level, where there is one.
+    pub own: f64,
+}
+
 /// How kind the accesses of a superstep are to caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -68,11 +77,20 @@ pub enum Part {
 
 impl Part {
     /// Whether a superstep is in it.
-    pub fn has(self, superstep: &Superstep, cache: f64) -> bool {
+    pub fn has(self, superstep: &Superstep, caches: &Caches) -> bool {
         match self {
             Part::All => true,
-            Part::InCache => superstep.h() as f64 <= cache,
-            Part::Beyond => superstep.h() as f64 > cache,
+            Part::InCache => superstep.h() as f64 <= caches.own,
+            Part::Beyond => superstep.h() as f64 > caches.own,
+        }
+    }
+
+    /// The cache at which HrHwM-c splits reads and writes. The source has one, and its h begin where the first level ends; here they begin
+    /// below, so that up to the core's own cache the first level is the one that counts.
+    pub fn cache(self, caches: &Caches) -> f64 {
+        match self {
+            Part::InCache => caches.first,
+            Part::All | Part::Beyond => caches.own,
         }
     }
 }
@@ -148,16 +166,23 @@ impl Fitted {
     }
 }
 
-/// All functions of a family, fitted to the supersteps that were timed, with a cache that holds so many of what is accessed. Where a
-/// function cannot be fitted, a sentence says why.
-pub fn fit(family: Family, timed: &[(f64, &Planned)], cache: f64) -> (Vec<Fitted>, Vec<String>) {
+/// All functions of a family, fitted to the supersteps that were timed, on a machine with these caches. Where a function
+/// cannot be fitted, a sentence says why.
+pub fn fit(
+    family: Family,
+    timed: &[(f64, &Planned)],
+    caches: &Caches,
+) -> (Vec<Fitted>, Vec<String>) {
     let (mut functions, mut notes) = (Vec::new(), Vec::new());
     for &part in family.parts() {
         let of_part: Vec<(u8, Point)> = (timed.iter())
             .map(|(seconds, planned)| (planned.suite, *seconds, Superstep::of(&planned.pattern)))
-            .filter(|(_, _, superstep)| part.has(superstep, cache))
+            .filter(|(_, _, superstep)| part.has(superstep, caches))
             .map(|(suite, seconds, superstep)| {
-                (suite, (seconds, superstep.inputs(cache).to_vec()))
+                (
+                    suite,
+                    (seconds, superstep.inputs(part.cache(caches)).to_vec()),
+                )
             })
             .collect();
         let suite = family.fitted_to();
@@ -208,3 +233,7 @@ fn validations(
     };
     (1..=3).filter_map(of_suite).collect()
 }
+
+#[cfg(test)]
+#[path = "fitting_tests.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! The cost functions as a profile: what the accesses of a superstep would take at best and at worst, and where the time that it did
 //! take lies between the two (Perdue 1998, chapter III).
 
-use super::fitting::{Family, Fitted, Part};
+use super::fitting::{Caches, Family, Fitted, Part};
 use super::{Place, Superstep};
 use crate::models::Model;
 
@@ -39,22 +39,22 @@ pub fn best_error(fitted: &[Fitted], family: Family) -> Option<f64> {
 pub struct Costs {
     good: Vec<(Part, Model)>,
     bad: Model,
-    cache: f64,
+    caches: Caches,
     processors: usize,
     /// Average relative errors of the Good and of the Bad family where they were not fitted.
     errors: [Option<f64>; 2],
 }
 
 impl Costs {
-    /// Of all functions that were fitted, with the cache that they were fitted with.
+    /// Of all functions that were fitted, on a machine with these caches.
     ///
     /// # Errors
     /// There is no best function of one of the families, or another version fitted it: one sentence.
-    pub fn new(fitted: &[Fitted], cache: f64, processors: usize) -> Result<Costs, String> {
+    pub fn new(fitted: &[Fitted], caches: Caches, processors: usize) -> Result<Costs, String> {
         let of = |family: Family| -> Result<Vec<(Part, Model)>, String> {
             let best = family.best();
-            let found =
-                (fitted.iter()).filter(|of| of.family == family && of.model.specification == best.name);
+            let found = (fitted.iter())
+                .filter(|of| of.family == family && of.model.specification == best.name);
             found
                 .map(|of| Ok((of.part, of.model.model(best)?)))
                 .collect()
@@ -74,7 +74,7 @@ impl Costs {
         Ok(Costs {
             good,
             bad: bad.ok_or_else(|| missing(Family::Bad))?.1,
-            cache,
+            caches,
             processors,
             errors: Family::ALL.map(|family| best_error(fitted, family)),
         })
@@ -92,15 +92,16 @@ impl Costs {
 
     /// Seconds with accesses that are as kind to caches as can be; infinity outside of what was calibrated.
     pub fn good(&self, superstep: &Superstep) -> f64 {
-        let part = (self.good.iter()).find(|(part, _)| part.has(superstep, self.cache));
-        part.map_or(f64::INFINITY, |(_, model)| {
-            model.predict(&superstep.inputs(self.cache))
+        let part = (self.good.iter()).find(|(part, _)| part.has(superstep, &self.caches));
+        part.map_or(f64::INFINITY, |(part, model)| {
+            model.predict(&superstep.inputs(part.cache(&self.caches)))
         })
     }
 
     /// Seconds with accesses that are as unkind as can be; infinity outside of what was calibrated.
     pub fn bad(&self, superstep: &Superstep) -> f64 {
-        self.bad.predict(&superstep.inputs(self.cache))
+        self.bad
+            .predict(&superstep.inputs(Part::All.cache(&self.caches)))
     }
 
     /// The superstep of processors that copy so many bytes each. No more of them work at once than the functions were fitted for, and

@@ -136,8 +136,8 @@ pub fn source_errors(
     processors: u64,
 ) -> Option<[f64; 2]> {
     let place = PROCESSORS.iter().position(|of| *of == processors)?;
-    let of = ERRORS.iter().find(|of| {
-        (of.family, of.beyond, of.function) == (family, beyond, function)
-    })?;
+    let of = ERRORS
+        .iter()
+        .find(|of| (of.family, of.beyond, of.function) == (family, beyond, function))?;
     of.averages.get(place).copied()
 }

@@ -162,9 +162,12 @@ fn a_machine_with_noise_is_known_again_on_the_suites_that_were_not_fitted() {
     for (best, table) in [("HrHwM-c", &GOOD_BEYOND), ("HrHwM", &BAD)] {
         let mut suite = |patterns: Vec<Pattern>| noisy(machine(best, table, &patterns));
         let one = suite(first(8, &heights()));
-        let others = [second(8, &heights(), seed), third(8, &heights(), u64::MAX, seed)]
-            .map(suite)
-            .concat();
+        let others = [
+            second(8, &heights(), seed),
+            third(8, &heights(), u64::MAX, seed),
+        ]
+        .map(suite)
+        .concat();
         let good = calibrate(function(best), &one, &others).unwrap();
         assert!(good.mre.unwrap() < 0.05, "{good:?}");
         let known = coefficients(table, best);
@@ -196,7 +199,10 @@ fn a_machine_with_noise_is_known_again_on_the_suites_that_were_not_fitted() {
 fn suites_keep_what_they_are_to_keep() {
     let seed = seed();
     let heights = [600, 50_000];
-    let (two, three) = (second(4, &heights, seed), third(4, &heights, u64::MAX, seed));
+    let (two, three) = (
+        second(4, &heights, seed),
+        third(4, &heights, u64::MAX, seed),
+    );
     let mut at = 0;
     for h in heights {
         for x in 1..=4 {

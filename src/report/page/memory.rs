@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::names::Names;
 use super::{Section, numbers, rest};
-use crate::report::memory::{IntervalMemory, memory_sentences};
 use crate::report::Report;
+use crate::report::memory::{IntervalMemory, memory_sentences};
 
 /// The section; nothing where the machine's memory was not calibrated.
 pub(super) fn section(report: &Report, names: &Names, listed: usize) -> Option<Section> {
