@@ -29,10 +29,10 @@ pub struct Args {
     /// Half a minute: fewer sizes, up to 4 MiB
     #[arg(long, conflicts_with = "memory")]
     quick: bool,
-    /// Measure memory cost functions, in a minute, and no routines
+    /// Measure memory cost functions, in a minute and a half, and no routines
     #[arg(long)]
     memory: bool,
-    /// Minutes to measure [default: 1.9, quick: 0.45, memory: 1]
+    /// Minutes to measure [default: 1.9, quick: 0.45, memory: 1.5]
     #[arg(long, value_name = "N", value_parser = minutes)]
     minutes: Option<f64>,
     /// Seed of the sizes that verify the models, and of the orders [default: from the clock]
@@ -83,7 +83,7 @@ impl Args {
         known.push(format!("{:?} {:?}", self.seed, features.names()));
         let journal = Journal::open(&options::cache_dir(), memory::NAME, &known, self.anew)?;
         let request = memory::Request {
-            time: Duration::from_secs_f64(60.0 * self.minutes.unwrap_or(1.0)),
+            time: Duration::from_secs_f64(60.0 * self.minutes.unwrap_or(1.5)),
             seed: journal.step("seed", || Ok(self.seed.unwrap_or_else(seed_from_clock)))?,
             features,
         };

@@ -122,7 +122,7 @@ pub struct MemoryUnfit(Unfit);
 impl fmt::Display for MemoryUnfit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0
-            .describe(out, "copytune calibrate --memory", "a minute")
+            .describe(out, "copytune calibrate --memory", "a minute and a half")
     }
 }
 

@@ -5,7 +5,6 @@ use super::accesses::{
     Means, WORDS_OF_LINE, flush, prime_for_reading, prime_for_writing, read_far, read_near,
     write_far, write_near,
 };
-use crate::models::memory::Pattern;
 use crate::models::memory::fitting::{Caches, Family};
 use crate::state::memory::Sharing;
 use crate::timing::{Area, bind, clock_cost, pin};
@@ -161,7 +160,12 @@ impl Crew {
     ///
     /// # Errors
     /// It does not fit the crew, or a processor has ended: one sentence.
-    pub fn run(&mut self, family: Family, pattern: &Pattern, passes: u64) -> Result<f64, String> {
+    pub fn run(
+        &mut self,
+        family: Family,
+        pattern: &[(u64, u64)],
+        passes: u64,
+    ) -> Result<f64, String> {
         let ground = self.ground;
         let most = pattern.iter().map(|(reads, writes)| reads.max(writes));
         if pattern.len() != ground.processors || most.max() > Some(&(ground.lines as u64)) {

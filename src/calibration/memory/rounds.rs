@@ -5,8 +5,7 @@ use super::{Request, Times, Work};
 use crate::bench::Progress;
 use crate::bench::journal::Journal;
 use crate::models::memory::Superstep;
-use crate::models::memory::fitting::Family;
-use crate::stats;
+use crate::models::memory::fitting::{Caches, Family};
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -20,8 +19,6 @@ pub const ROUNDS: u32 = 15;
 const TIMED: u64 = 16 << 10;
 /// Most passes of accesses in the first level.
 const MOST_PASSES: u64 = 32;
-/// Repetitions of a Good superstep in one round, of which the median counts: each is short, and one interrupt spoils it.
-const REPETITIONS: usize = 5;
 
 /// What was timed.
 pub struct Timed {
@@ -123,24 +120,32 @@ fn time(work: &Work, extent: Extent, seed: u64) -> Result<Step, String> {
     let mut times = [(); 2].map(|()| vec![0.0; work.supersteps.len()]);
     for (of, family, at) in order {
         let pattern = &work.supersteps[at].pattern;
-        let h = Superstep::of(pattern).h();
-        let (passes, repetitions) = match family {
-            // What is in no cache is, after one pass.
-            Family::Bad => (1, 1),
-            // In the first level every pass finds the same; a larger cache is not passed twice with what the first pass found in it.
-            Family::Good if h as f64 <= extent.caches.first => {
-                (TIMED.div_ceil(h.max(1)).min(MOST_PASSES), REPETITIONS)
-            }
-            Family::Good => (1, REPETITIONS),
-        };
-        let mut found = Vec::with_capacity(repetitions);
+        let (passes, repetitions) = effort(family, Superstep::of(pattern).h(), &extent.caches);
+        let mut least = f64::INFINITY;
         for _ in 0..repetitions {
-            found.push(crew.run(family, pattern, passes)?);
+            least = least.min(crew.run(family, pattern, passes)?);
         }
-        times[of][at] = stats::median(&found).unwrap_or(0.0);
+        times[of][at] = least;
     }
     Ok(Step {
         seconds: began.elapsed().as_secs_f64(),
         times,
     })
+}
+
+/// How often the accesses of a superstep are repeated while the clock runs, and how often the superstep is in a round. Of the repetitions
+/// the shortest counts: it needs all processors undisturbed at once, and what disturbs one only makes it longer.
+fn effort(family: Family, h: u64, caches: &Caches) -> (u64, u32) {
+    let (h, own) = (h as f64, caches.own);
+    match family {
+        // In the first level every pass finds the same; a larger cache is not passed twice with what the first pass found in it.
+        Family::Good if h <= caches.first => {
+            (TIMED.div_ceil((h as u64).max(1)).min(MOST_PASSES), 5)
+        }
+        Family::Good => (1, 5),
+        // After one pass nothing is as it was. Long ones take most of the time.
+        Family::Bad if h <= own / 12.0 => (1, 5),
+        Family::Bad if h <= own / 2.0 => (1, 3),
+        Family::Bad => (1, 2),
+    }
 }

@@ -146,18 +146,17 @@ fn a_crew_makes_the_accesses_of_its_pattern_and_no_others() {
         apart(|| {
             let mut crew = Crew::start(sharing, &two_cores(), SMALL).unwrap();
             for family in Family::ALL {
-                for pattern in [vec![(600, 600), (600, 600)], vec![(0, 0), (5, 7)]] {
+                for pattern in [[(600, 600), (600, 600)], [(0, 0), (5, 7)]] {
                     let seconds = crew.run(family, &pattern, 3).unwrap();
                     assert!(seconds.is_finite() && seconds >= 0.0);
                 }
             }
             // Every word is 0 before, and what is written is not.
             crew.clear();
-            crew.run(Family::Bad, &vec![(3, 10), (400, 20)], 1).unwrap();
+            crew.run(Family::Bad, &[(3, 10), (400, 20)], 1).unwrap();
             assert_eq!(crew.written(Family::Bad), [10, 20]);
             assert_eq!(crew.written(Family::Good), [0, 0]);
-            crew.run(Family::Good, &vec![(3, 300), (400, 0)], 2)
-                .unwrap();
+            crew.run(Family::Good, &[(3, 300), (400, 0)], 2).unwrap();
             assert_eq!(crew.written(Family::Good), [300, 0]);
             assert_eq!(crew.written(Family::Bad), [10, 20]);
         });
@@ -168,8 +167,8 @@ fn a_crew_makes_the_accesses_of_its_pattern_and_no_others() {
 fn what_does_not_fit_a_crew_is_refused() {
     apart(|| {
         let mut crew = Crew::start(Sharing::Ranks, &two_cores(), SMALL).unwrap();
-        for pattern in [vec![(1, 1)], vec![(601, 0), (0, 0)]] {
-            let refused = crew.run(Family::Good, &pattern, 1).unwrap_err();
+        for pattern in [&[(1, 1)][..], &[(601, 0), (0, 0)]] {
+            let refused = crew.run(Family::Good, pattern, 1).unwrap_err();
             assert!(refused.contains("too large"), "{refused}");
         }
         let none = Crew::start(Sharing::Threads, &[], SMALL).err().unwrap();
@@ -187,7 +186,7 @@ fn a_process_that_was_killed_ends_the_measurement_with_one_sentence() {
         assert_eq!(children.len(), 1);
         // SAFETY: the child is this crew's, and nobody has waited for it.
         unsafe { libc::kill(children[0], libc::SIGKILL) };
-        let refused = crew.run(Family::Good, &vec![(1, 1), (1, 1)], 1);
+        let refused = crew.run(Family::Good, &[(1, 1), (1, 1)], 1);
         let sentence = refused.unwrap_err();
         assert!(
             sentence.contains("ended before its time") && sentence.contains("calibrate --memory"),
@@ -201,7 +200,7 @@ fn a_process_that_was_killed_ends_the_measurement_with_one_sentence() {
 fn an_interrupted_calibration_goes_on() {
     let cache = tempfile::tempdir().unwrap();
     let journal = || Journal::open(cache.path(), NAME, &[], false).unwrap();
-    let supersteps = plan(2, &[40, 300], 1).into_iter().step_by(5).collect();
+    let supersteps = plan(2, &[40, 300], 1).into_iter().step_by(9).collect();
     let of = |sharing: Sharing, supersteps: &Vec<Planned>| Work {
         sharing,
         cores: two_cores(),

@@ -2,7 +2,7 @@
 //! take lies between the two (Perdue 1998, chapter III).
 
 use super::fitting::{Caches, Family, Fitted, Part};
-use super::{Place, Superstep};
+use super::{MAX_ACCESSES, Place, Superstep};
 use crate::models::Model;
 
 /// Bytes of one access: what a register holds. A copy of n bytes reads n / 8 words and writes as many.
@@ -108,7 +108,9 @@ impl Costs {
     /// of more, those with most bytes count.
     pub fn copies(&self, bytes: &[f64]) -> Superstep {
         let words = bytes.iter().map(|bytes| (bytes / WORD as f64).round());
-        let mut words: Vec<u64> = words.map(|words| words.max(0.0) as u64).collect();
+        let mut words: Vec<u64> = words
+            .map(|words| words.clamp(0.0, MAX_ACCESSES) as u64)
+            .collect();
         words.sort_unstable_by_key(|words| std::cmp::Reverse(*words));
         words.truncate(self.processors);
         let pattern: Vec<(u64, u64)> = words.into_iter().map(|words| (words, words)).collect();
