@@ -12,6 +12,7 @@ pub mod memory;
 pub mod page;
 mod ranks;
 mod rows;
+mod sums;
 mod table;
 mod ways;
 

@@ -14,6 +14,7 @@ use super::decision::{Decision, Tally};
 use super::direct::Direct;
 use super::memory::{IntervalMemory, MemoryUse};
 use super::ranks::{RankPart, RankRow, known};
+use super::sums::{frequencies, mean, total};
 use super::ways::{self, Messages, OtherWays};
 use crate::analysis::{Location, Symbols};
 
@@ -437,34 +438,6 @@ fn interval_row(joined: JoinedInterval, new: &[usize]) -> IntervalRow {
         by_rank: joined.ranks,
         memory: None,
     }
-}
-
-/// The sum of what is known; `None` when nothing is.
-fn total(seconds: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    seconds.flatten().reduce(|a, b| a + b)
-}
-
-/// Each value with how often it comes, the most frequent first; ties as they came.
-fn frequencies<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<(T, u32)> {
-    let mut counted: Vec<(T, u32)> = Vec::new();
-    for value in values {
-        match counted.iter_mut().find(|(known, _)| *known == value) {
-            Some((_, count)) => *count += 1,
-            None => counted.push((value, 1)),
-        }
-    }
-    counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    counted
-}
-
-/// Weighted mean of the finite values; `None` when there is none.
-fn mean(values: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
-    let (weights, sum) = values
-        .filter(|(_, value)| value.is_finite())
-        .fold((0.0, 0.0), |(weights, sum), (weight, value)| {
-            (weights + weight, sum + weight * value)
-        });
-    (weights > 0.0).then(|| sum / weights)
 }
 
 /// Puts the loops in order of their total time, and in each the intervals, and numbers them.
