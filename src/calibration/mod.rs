@@ -1,10 +1,12 @@
 //! Calibration: the machine is timed once, and models say what copies take on it (docs/models.md).
 //!
 //! [`plan`] says what is timed, [`rounds`] times it, this file makes models of the times, [`prediction`] answers what they are for,
-//! [`tables`] shows them. [`mechanisms`] does the same for the ways of messages.
+//! [`tables`] shows them. [`mechanisms`] does the same for the ways of messages, [`memory`] for the cost functions of memory that
+//! processors share.
 
 mod crossings;
 pub mod mechanisms;
+pub mod memory;
 pub mod plan;
 pub mod prediction;
 mod rounds;

@@ -9,8 +9,9 @@ use copytune_core::bench::journal::Journal;
 use copytune_core::bench::{self, conditions};
 use copytune_core::calibration::mechanisms::Means;
 use copytune_core::calibration::prediction::keep_costs;
-use copytune_core::calibration::{self, NAME, Request, tables};
+use copytune_core::calibration::{self, NAME, Request, memory, tables};
 use copytune_core::options;
+use copytune_core::routines::Features;
 use copytune_core::state::calibration::{Machine, Unfit, find};
 
 use super::carried::library;
@@ -18,7 +19,7 @@ use super::states::Place;
 use super::values::{minutes, seed_from_clock};
 use super::{Outcome, env};
 
-/// Measure what copies take on this machine: learning starts from it
+/// Measure what copies take on this machine: learning starts from it; or what reads and writes of memory do
 ///
 /// Example: copytune calibrate --quick
 ///
@@ -26,12 +27,18 @@ use super::{Outcome, env};
 /// messages get across: between two processes, and under each MPI library that is installed. Keeps models of the times in the state
 /// directory, where `copytune models` shows them and the library reads them. Two minutes on two cores; run it while nothing else runs.
 /// Ctrl-C ends it, and the same command goes on.
+///
+/// With --memory: times supersteps, the reads and writes of processors that share memory, by threads and by processes, as kind to caches as
+/// can be and as unkind, and keeps memory cost functions for `copytune models --memory`, `copytune show --memory` and `copytune report`.
 #[derive(Parser)]
 pub struct Args {
     /// Half a minute: fewer sizes, up to 4 MiB
-    #[arg(long)]
+    #[arg(long, conflicts_with = "memory")]
     quick: bool,
-    /// Minutes to measure [default: 1.9, quick: 0.45]
+    /// Measure memory cost functions, in a minute and a half, and no routines
+    #[arg(long)]
+    memory: bool,
+    /// Minutes to measure [default: 1.9, quick: 0.45, memory: 1.5]
     #[arg(long, value_name = "N", value_parser = minutes)]
     minutes: Option<f64>,
     /// Seed of the sizes that verify the models, and of the orders [default: from the clock]
@@ -47,6 +54,9 @@ impl Args {
     pub fn run(self) -> Outcome {
         let features = env::features()?;
         let place = Place::new(None)?;
+        if self.memory {
+            return self.run_memory(&place, features);
+        }
         // None is a note of the calibration.
         let libraries = bench::libraries().map_or_else(|_| Vec::new(), |(found, _)| found);
         let shim = library(None);
@@ -81,6 +91,30 @@ impl Args {
         calibration.usable(&here, &path)?;
         keep_costs(&calibration, features, &place.path)?;
         println!("kept in {}; `copytune models` shows it", path.display());
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The same for the memory cost functions.
+    fn run_memory(&self, place: &Place, features: Features) -> Outcome {
+        let mut known = conditions(&[], None);
+        known.push(format!("{:?} {:?}", self.seed, features.names()));
+        let journal = Journal::open(&options::cache_dir(), memory::NAME, &known, self.anew)?;
+        let request = memory::Request {
+            time: Duration::from_secs_f64(60.0 * self.minutes.unwrap_or(1.5)),
+            seed: journal.step("seed", || Ok(self.seed.unwrap_or_else(seed_from_clock)))?,
+            features,
+        };
+        let calibration = memory::run(&request, &journal)?;
+        let (path, is_kept) = calibration.save(&place.path)?;
+        journal.finish();
+        for line in memory::tables::summary(&calibration) {
+            println!("{line}");
+        }
+        if !is_kept {
+            println!("the former calibration stays, which is better");
+        }
+        calibration.usable(&Machine::of_memory(), &path)?;
+        println!("kept in {}; `copytune models --memory` shows it", path.display());
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -7,8 +7,9 @@ use clap::{Parser, Subcommand};
 use copytune_core::calibration::mechanisms;
 use copytune_core::calibration::mechanisms::prediction::Mechanisms;
 use copytune_core::calibration::prediction::Predictor;
-use copytune_core::calibration::{plan::title, tables};
+use copytune_core::calibration::{memory, plan::title, tables};
 use copytune_core::options::{glob_matches, parse_bytes};
+use copytune_core::state;
 use copytune_core::state::calibration::{Calibration, Machine, find};
 use copytune_core::timing::State;
 use copytune_core::units;
@@ -30,6 +31,9 @@ pub struct Args {
     question: Option<Question>,
     #[command(flatten)]
     source: Source,
+    /// Show the memory cost functions that `copytune calibrate --memory` has fitted
+    #[arg(long, conflicts_with = "routine")]
+    memory: bool,
     /// Only routines and mechanisms of this name or glob, as avx2*
     #[arg(long, value_name = "GLOB")]
     routine: Option<String>,
@@ -90,6 +94,12 @@ impl Args {
     /// Prints the answer.
     pub fn run(self) -> Outcome {
         let place = Place::new(self.source.from.as_deref())?;
+        if self.memory {
+            return match self.question {
+                None => show_memory(&place, self.source.json),
+                Some(_) => Err("--memory shows the memory cost functions, and answers no other question".into()),
+            };
+        }
         let here = Machine::here();
         let (calibration, path) = find(&place.path, &here)?;
         calibration.usable(&here, &path)?;
@@ -103,6 +113,25 @@ impl Args {
             Some(Question::Crossovers { between, data }) => crossovers(&calibration, &between, &data, json),
         }
     }
+}
+
+fn show_memory(place: &Place, json: bool) -> Outcome {
+    let here = Machine::of_memory();
+    let (calibration, path) = state::memory::find(&place.path, &here)?;
+    calibration.usable(&here, &path)?;
+    if json {
+        println!("{}", json!({ "schema": SCHEMA, "memory": calibration }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for group in &calibration.groups {
+        for table in memory::tables::tables(group) {
+            println!("{table}");
+        }
+    }
+    for line in memory::tables::summary(&calibration) {
+        println!("{line}");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn show(mut calibration: Calibration, wanted: &dyn Fn(&str) -> bool, json: bool) -> Outcome {

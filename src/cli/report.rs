@@ -51,8 +51,14 @@ impl Args {
         let mut symbols = Symbols::new();
         let known = states::ways_of(chosen);
         let part = &self.part;
-        let report = Report::new(chosen, part.rank, part.all, known.as_ref(), &mut symbols)
+        let mut report = Report::new(chosen, part.rank, part.all, known.as_ref(), &mut symbols)
             .ok_or_else(|| no_such_rank(chosen, self.part.rank))?;
+        match states::memory_of(chosen) {
+            Ok(calibration) => report.add_memory(&calibration)?,
+            // A page is whole without it; what was measured and does not fit is told.
+            Err(why) if why.is_to_be_told() => eprintln!("copytune: {why}"),
+            Err(_) => {}
+        }
         let recorded = recorded(&path, &chosen.key, self.part.rank, &mut symbols);
         let learnt;
         let flow = match &recorded {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use copytune_core::analysis::Symbols;
+use copytune_core::report::memory::memory_to_text;
 use copytune_core::report::{self, Report};
 use copytune_core::state::State;
 
@@ -26,6 +27,10 @@ pub struct Args {
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
+    /// Hold the intervals' time against what their copies would take at best and at worst on this machine; needs
+    /// `copytune calibrate --memory`
+    #[arg(long)]
+    memory: bool,
     #[command(flatten)]
     part: Part,
 }
@@ -38,13 +43,19 @@ impl Args {
         let mut symbols = Symbols::new();
         let known = states::ways_of(newest);
         let part = &self.part;
-        let report = Report::new(newest, part.rank, part.all, known.as_ref(), &mut symbols)
+        let mut report = Report::new(newest, part.rank, part.all, known.as_ref(), &mut symbols)
             .ok_or_else(|| no_such_rank(newest, self.part.rank))?;
+        if self.memory {
+            report.add_memory(&states::memory_of(newest)?)?;
+        }
         let now = states::now();
         if self.json {
             println!("{}", report::to_json(&report)?);
         } else {
             print!("{}", report::to_text(&report, terminal_width(), self.part.all, now));
+            if self.memory {
+                print!("{}", memory_to_text(&report, self.part.all));
+            }
             if let Some(dir) = newest.files.first().and_then(|file| file.parent()) {
                 print!("{}", settings::shown(dir, &newest.key.executable));
                 print!("{}", calibrate::advice(dir));

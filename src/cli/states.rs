@@ -1,11 +1,13 @@
 //! The states that a command is about.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use copytune_core::options::Options;
+use copytune_core::state::calibration::Machine;
+use copytune_core::state::memory::{self, MemoryCalibration, MemoryUnfit};
 use copytune_core::state::ways::{self, Ways};
 use copytune_core::state::{State, states_at};
 use copytune_core::units;
@@ -88,6 +90,50 @@ pub fn ways_of(state: &State) -> Option<Ways> {
         eprintln!("copytune: {refusal}");
     }
     found
+}
+
+/// Why the memory use of a state's intervals cannot be told.
+#[derive(Debug)]
+pub enum NoMemory {
+    /// There are no memory cost functions that may be used.
+    Unfit(MemoryUnfit),
+    /// The state is of another machine: its CPU, and this one's.
+    Elsewhere(String, String),
+}
+
+impl NoMemory {
+    /// Whether something was measured, and is not used.
+    pub fn is_to_be_told(&self) -> bool {
+        matches!(self, NoMemory::Unfit(why) if !why.is_missing())
+    }
+}
+
+impl fmt::Display for NoMemory {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoMemory::Unfit(why) => why.fmt(out),
+            NoMemory::Elsewhere(there, here) => write!(
+                out,
+                "this state is of a machine with another CPU ({there}) than this one's ({here}): show its memory use there"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for NoMemory {}
+
+/// The memory cost functions of the state's machine, which must be this one: beside the state, or where this environment keeps them.
+///
+/// # Errors
+/// Why there are none.
+pub fn memory_of(state: &State) -> Result<MemoryCalibration, NoMemory> {
+    let here = Machine::of_memory();
+    if state.key.cpu != here.cpu {
+        return Err(NoMemory::Elsewhere(state.key.cpu.clone(), here.cpu));
+    }
+    let beside = state.files.first().and_then(|file| file.parent());
+    let found = memory::find_usable(beside, Options::from_env().0.dir, &here);
+    found.map(|(found, _)| found).map_err(NoMemory::Unfit)
 }
 
 /// The states, one in a line.

@@ -316,7 +316,7 @@ impl Model {
     }
 
     /// The same outside of the range too; infinity where a term has no value.
-    fn extrapolate(&self, inputs: &[f64]) -> f64 {
+    pub(super) fn extrapolate(&self, inputs: &[f64]) -> f64 {
         let products = self
             .terms
             .iter()

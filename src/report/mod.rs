@@ -8,9 +8,11 @@ mod direct;
 mod json;
 mod knobs;
 mod learnt;
+pub mod memory;
 pub mod page;
 mod ranks;
 mod rows;
+mod sums;
 mod table;
 mod ways;
 

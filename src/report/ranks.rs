@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::state::RankState;
-use crate::state::format::{Copied, Gain, History, Interval, Measure};
+use crate::state::format::{Copied, Gain, History, Interval, Measure, Site};
 
 use super::comparison::Comparison;
 use super::decision::{Decision, Tally};
@@ -40,6 +40,8 @@ pub struct RankPart {
     pub tuned_seconds: Option<f64>,
     /// What tuning gained, as a fraction of the default's time, with its 95 % interval: 1 - tuned / default.
     pub gain: Option<Gain>,
+    /// Bytes that it copies in an execution, in user space or by the kernel, as far as they were seen.
+    pub copied_bytes: f64,
     /// What has become of it.
     pub decision: Decision,
     /// How its search went, for the page; the state file has it for scripts.
@@ -63,7 +65,7 @@ impl RankRow {
 }
 
 impl RankPart {
-    pub(super) fn new(rank: u32, interval: &Interval) -> Self {
+    pub(super) fn new(rank: u32, interval: &Interval, sites: &[Site]) -> Self {
         let comparison = Comparison::of(interval);
         Self {
             rank,
@@ -72,10 +74,29 @@ impl RankPart {
             default_seconds: known(interval.default),
             tuned_seconds: comparison.map(|both| both.tuned_seconds),
             gain: comparison.map(|both| both.gain),
+            copied_bytes: copied_bytes(interval, sites),
             decision: Decision::of(interval),
             history: interval.history.clone(),
         }
     }
+
+    /// Time of an execution with what is in use, in seconds.
+    pub(super) fn seconds_in_use(&self) -> Option<f64> {
+        let tuned = self
+            .tuned_seconds
+            .filter(|_| self.decision == Decision::Adopted);
+        tuned.or(self.default_seconds)
+    }
+}
+
+/// The bytes of one call of each of the interval's sites. A site’s own counts are of all its calls, in whichever interval.
+fn copied_bytes(interval: &Interval, sites: &[Site]) -> f64 {
+    let of_site = |index: &u32| {
+        let site = sites.get(*index as usize)?;
+        let bytes = site.copied.user.saturating_add(site.copied.kernel);
+        (site.executions > 0).then(|| bytes as f64 / site.executions as f64)
+    };
+    interval.nodes.iter().filter_map(of_site).sum()
 }
 
 /// The mean, where there is one.

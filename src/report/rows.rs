@@ -12,7 +12,9 @@ use super::advice::{Unseen, advice};
 use super::comparison::Comparison;
 use super::decision::{Decision, Tally};
 use super::direct::Direct;
+use super::memory::{IntervalMemory, MemoryUse};
 use super::ranks::{RankPart, RankRow, known};
+use super::sums::{frequencies, mean, total};
 use super::ways::{self, Messages, OtherWays};
 use crate::analysis::{Location, Symbols};
 
@@ -53,6 +55,9 @@ pub struct Report {
     pub intervals: Vec<IntervalRow>,
     /// What each rank says by itself.
     pub by_rank: Vec<RankRow>,
+    /// What the intervals' memory use was held against, where it was ([`Report::add_memory`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryUse>,
 }
 
 /// A call site over all ranks.
@@ -119,6 +124,9 @@ pub struct IntervalRow {
     pub reasons: Vec<String>,
     /// Each rank's part in it.
     pub by_rank: Vec<RankPart>,
+    /// Its memory use, where that was looked at and a copy was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<IntervalMemory>,
 }
 
 /// A node of an interval.
@@ -199,6 +207,7 @@ impl Report {
             sites,
             intervals,
             by_rank,
+            memory: None,
             key: state.key.clone(),
         })
     }
@@ -280,7 +289,9 @@ impl Joined {
             }
             let joined = &mut self.intervals[place];
             joined.parts.push(interval.clone());
-            joined.ranks.push(RankPart::new(rank, interval));
+            joined
+                .ranks
+                .push(RankPart::new(rank, interval, &state.sites));
             for stop in &interval.stops {
                 let Some(site) = of(&stop.site) else {
                     continue;
@@ -425,35 +436,8 @@ fn interval_row(joined: JoinedInterval, new: &[usize]) -> IntervalRow {
         superseded: parts.iter().all(|part| part.superseded),
         reasons,
         by_rank: joined.ranks,
+        memory: None,
     }
-}
-
-/// The sum of what is known; `None` when nothing is.
-fn total(seconds: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    seconds.flatten().reduce(|a, b| a + b)
-}
-
-/// Each value with how often it comes, the most frequent first; ties as they came.
-fn frequencies<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<(T, u32)> {
-    let mut counted: Vec<(T, u32)> = Vec::new();
-    for value in values {
-        match counted.iter_mut().find(|(known, _)| *known == value) {
-            Some((_, count)) => *count += 1,
-            None => counted.push((value, 1)),
-        }
-    }
-    counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    counted
-}
-
-/// Weighted mean of the finite values; `None` when there is none.
-fn mean(values: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
-    let (weights, sum) = values
-        .filter(|(_, value)| value.is_finite())
-        .fold((0.0, 0.0), |(weights, sum), (weight, value)| {
-            (weights + weight, sum + weight * value)
-        });
-    (weights > 0.0).then(|| sum / weights)
 }
 
 /// Puts the loops in order of their total time, and in each the intervals, and numbers them.

@@ -9,7 +9,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::content::Body;
 use super::error::{Refusal, StateError};
-use super::{catalogue_version, cpu_model, envelope, store};
+use super::measured::{self, Measured};
+use super::{catalogue_version, cpu_model};
 use crate::models::Calibrated;
 use crate::models::copies::NO_CACHE;
 
@@ -61,7 +62,15 @@ impl Machine {
         unlike.map(|((name, _), _)| name).collect()
     }
 
-    /// The name of a file of one kind for this machine.
+    /// This one for what does not hang on the routines.
+    pub fn of_memory() -> Machine {
+        Machine {
+            catalogue: String::new(),
+            ..Machine::here()
+        }
+    }
+
+    /// The name of a file of one kind for this machine, which begins with `prefix`.
     pub(super) fn file(&self, prefix: &str) -> String {
         // With lengths: fields that only run together differently are other machines.
         let text: String = (self.parts().iter())
@@ -70,8 +79,6 @@ impl Machine {
         format!("{prefix}{:016x}.json", xxh3_64(text.as_bytes()))
     }
 }
-
-const PREFIX: &str = "machine-";
 
 /// The cost models of a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -164,28 +171,40 @@ pub enum Unfit {
 
 impl fmt::Display for Unfit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe(out, "copytune calibrate", "two minutes")
+    }
+}
+
+impl Unfit {
+    /// The sentence, which names the command that measures in so much time.
+    pub(super) fn describe(
+        &self,
+        out: &mut fmt::Formatter<'_>,
+        command: &str,
+        time: &str,
+    ) -> fmt::Result {
         match self {
             Unfit::Missing(place) => write!(
                 out,
-                "no calibration in {}: `copytune calibrate` measures this machine in two minutes",
+                "no calibration in {}: `{command}` measures this machine in {time}",
                 place.display()
             ),
-            Unfit::File(refusal) => refusal.fmt(out),
+            Unfit::File(refusal) => write!(out, "{refusal}"),
             Unfit::Other(path, differs) => write!(
                 out,
-                "the calibration {} is not used, because it was made with another {}: run `copytune calibrate`",
+                "the calibration {} is not used, because it was made with another {}: run `{command}`",
                 path.display(),
                 differs.join(" and ")
             ),
             Unfit::Busy(path, spread) => write!(
                 out,
-                "the calibration {} is not used, because repeated timings differed by {:.0} %: run `copytune calibrate` again while nothing else runs",
+                "the calibration {} is not used, because repeated timings differed by {:.0} %: run `{command}` again while nothing else runs",
                 path.display(),
                 spread * 100.0
             ),
             Unfit::Short(path, rounds) => write!(
                 out,
-                "the calibration {} is not used, because there was time for {rounds} of at least {LEAST_ROUNDS} rounds: run `copytune calibrate --minutes N`",
+                "the calibration {} is not used, because there was time for {rounds} of at least {LEAST_ROUNDS} rounds: run `{command} --minutes N`",
                 path.display()
             ),
         }
@@ -193,6 +212,26 @@ impl fmt::Display for Unfit {
 }
 
 impl std::error::Error for Unfit {}
+
+impl Measured for Calibration {
+    const PREFIX: &'static str = "machine-";
+
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn measured_at(&self) -> u64 {
+        self.measured_at
+    }
+
+    fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    fn spread(&self) -> f64 {
+        self.spread
+    }
+}
 
 impl Calibration {
     /// Nothing was measured, of no machine.
@@ -221,17 +260,7 @@ impl Calibration {
     /// # Errors
     /// Why not.
     pub fn usable(&self, here: &Machine, path: &Path) -> Result<(), Unfit> {
-        let differs = self.machine.differences(here);
-        if !differs.is_empty() {
-            return Err(Unfit::Other(path.to_owned(), differs));
-        }
-        if self.rounds < LEAST_ROUNDS {
-            return Err(Unfit::Short(path.to_owned(), self.rounds));
-        }
-        if self.spread > TRUSTED_SPREAD {
-            return Err(Unfit::Busy(path.to_owned(), self.spread));
-        }
-        Ok(())
+        measured::usable(self, here, path)
     }
 
     /// Keeps it in a state directory, in place of what was known of the machine; unless that may be used and this may not. Tells where,
@@ -240,21 +269,7 @@ impl Calibration {
     /// # Errors
     /// The directory or the file cannot be written; what was there before is as it was.
     pub fn save(&self, dir: &Path) -> Result<(PathBuf, bool), StateError> {
-        fs::create_dir_all(dir).map_err(|source| StateError::Directory {
-            path: dir.to_owned(),
-            source,
-        })?;
-        let path = dir.join(self.machine.file(PREFIX));
-        let is_usable = |of: &Calibration| of.usable(&self.machine, &path).is_ok();
-        if !is_usable(self)
-            && let Ok(Some(before)) = envelope::read::<Calibration>(&path)
-            && is_usable(&before)
-        {
-            return Ok((path, false));
-        }
-        let temporary = dir.join(format!(".machine-{}.tmp", store::unique()));
-        store::replace(&path, &temporary, self)?;
-        Ok((path, true))
+        measured::save(self, dir)
     }
 }
 
@@ -263,31 +278,7 @@ impl Calibration {
 /// # Errors
 /// There is none, or none that can be read. Where a directory has one that was made on this machine before something changed, that is told.
 pub fn find(place: &Path, here: &Machine) -> Result<(Calibration, PathBuf), Unfit> {
-    let path = match place.is_dir() {
-        true => place.join(here.file(PREFIX)),
-        false => place.to_owned(),
-    };
-    match envelope::read::<Calibration>(&path) {
-        Ok(Some(found)) => Ok((found, path)),
-        Err(refusal) => Err(Unfit::File(refusal)),
-        Ok(None) => Err(earlier(place, here).unwrap_or_else(|| Unfit::Missing(place.to_owned()))),
-    }
-}
-
-/// What there is of a machine with the same CPU that differs otherwise: the latest.
-fn earlier(dir: &Path, here: &Machine) -> Option<Unfit> {
-    let names = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
-    let ours = names.filter(|path| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(".json"))
-    });
-    let known = ours.filter_map(|path| {
-        let found = envelope::read::<Calibration>(&path).ok()??;
-        (found.machine.cpu == here.cpu).then_some((found, path))
-    });
-    let (latest, path) = known.max_by_key(|(found, _)| found.measured_at)?;
-    let differs = latest.machine.differences(here);
-    Some(Unfit::Other(path, differs))
+    measured::find(place, here)
 }
 
 #[cfg(test)]

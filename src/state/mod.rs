@@ -16,6 +16,8 @@ mod graph_store;
 mod key;
 pub mod learned;
 mod listing;
+mod measured;
+pub mod memory;
 mod merge;
 pub mod regions;
 mod script;

@@ -20,6 +20,20 @@ impl Area {
         Area::map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
     }
 
+    /// Shared with the processes that are forked later; in huge pages where these are asked for and there are any: then a cache that is
+    /// indexed by physical addresses is used evenly.
+    ///
+    /// # Errors
+    /// The kernel gives none: one sentence.
+    pub fn common(bytes: usize, in_huge_pages: bool) -> Result<Area, String> {
+        let area = Area::reserve(bytes, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1)?;
+        if in_huge_pages {
+            // SAFETY: advice changes no byte of the mapping, which this is all of.
+            unsafe { libc::madvise(area.base.cast(), bytes, libc::MADV_HUGEPAGE) };
+        }
+        Ok(area.filled())
+    }
+
     /// The same memory at two addresses, as two processes of a host see their common segment.
     ///
     /// # Errors
@@ -39,17 +53,28 @@ impl Area {
     }
 
     fn map(bytes: usize, flags: libc::c_int, file: libc::c_int) -> Result<Area, String> {
+        Ok(Area::reserve(bytes, flags, file)?.filled())
+    }
+
+    /// Memory of which no page is present yet.
+    fn reserve(bytes: usize, flags: libc::c_int, file: libc::c_int) -> Result<Area, String> {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address that the kernel chooses touches no existing memory.
         let base = unsafe { libc::mmap(null_mut(), bytes, rights, flags, file, 0) };
         if base == libc::MAP_FAILED {
             return Err(failed("mmap", bytes));
         }
-        let base: *mut u8 = base.cast();
-        // Written, so that no page is the common page of zeros.
+        Ok(Area {
+            base: base.cast(),
+            bytes,
+        })
+    }
+
+    /// Written, so that every page is present and none is the common page of zeros.
+    fn filled(self) -> Area {
         // SAFETY: the mapping has `bytes` writable bytes, which nobody else knows yet.
-        unsafe { base.write_bytes(1, bytes) };
-        Ok(Area { base, bytes })
+        unsafe { self.base.write_bytes(1, self.bytes) };
+        self
     }
 
     /// The address of byte `offset`, at which `len` bytes follow.

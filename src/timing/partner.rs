@@ -195,6 +195,15 @@ fn receive<T>(from: &Receiver<T>) -> Option<T> {
 /// # Errors
 /// The kernel refuses: one sentence.
 pub fn pin(cpu: usize) -> Result<(), String> {
+    if bind(cpu) {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(format!("processor {cpu} cannot be used alone: {error}"))
+}
+
+/// The same for a process that was just forked, where nothing may be allocated; whether it is bound.
+pub fn bind(cpu: usize) -> bool {
     // SAFETY: an all-zero cpu_set_t is an empty set; `cpu` came out of such a set, so it is below CPU_SETSIZE; the call
     // reads the set, whose size it is told.
     let result = unsafe {
@@ -202,11 +211,7 @@ pub fn pin(cpu: usize) -> Result<(), String> {
         libc::CPU_SET(cpu, &mut set);
         libc::sched_setaffinity(0, size_of_val(&set), &raw const set)
     };
-    if result == 0 {
-        return Ok(());
-    }
-    let error = std::io::Error::last_os_error();
-    Err(format!("processor {cpu} cannot be used alone: {error}"))
+    result == 0
 }
 
 /// The processors that this thread may use.
@@ -233,6 +238,17 @@ pub fn processors() -> (Option<usize>, Option<usize>) {
         .rev()
         .find(|cpu| !siblings.contains(cpu) && Some(**cpu) != own);
     (own, other.copied())
+}
+
+/// One processor of each core that this thread may use, the last ones first.
+pub fn cores() -> Vec<usize> {
+    let mut cores: Vec<usize> = Vec::new();
+    for cpu in allowed().into_iter().rev() {
+        if siblings(cpu).iter().all(|sibling| !cores.contains(sibling)) && !cores.contains(&cpu) {
+            cores.push(cpu);
+        }
+    }
+    cores
 }
 
 /// The processors that share a core with `cpu` (Linux, Documentation/admin-guide/cputopology.rst).
@@ -269,6 +285,9 @@ mod tests {
         let (own, other) = processors();
         assert!(own.is_some());
         assert!(other.is_none() || other != own);
+        let cores = cores();
+        assert_eq!(cores.first().copied(), own);
+        assert_eq!(cores.len() > 1, other.is_some());
     }
 
     #[test]

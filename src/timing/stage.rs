@@ -57,7 +57,7 @@ impl Stage {
                 partner: Partner::start(cpu)?,
             }),
         };
-        let fast = __cpuid_count(0, 0).eax >= 7 && __cpuid_count(7, 0).ebx >> 23 & 1 == 1;
+        let fast = has_clflushopt();
         Ok(Stage {
             src: Area::private(bytes)?,
             dst: Area::private(bytes)?,
@@ -343,8 +343,13 @@ pub(super) fn median(times: &[f64]) -> f64 {
     stats::median(times).unwrap_or(f64::NAN)
 }
 
-/// What the clock adds to a time.
-pub(super) fn clock_cost() -> f64 {
+/// Whether the CPU has CLFLUSHOPT.
+pub fn has_clflushopt() -> bool {
+    __cpuid_count(0, 0).eax >= 7 && __cpuid_count(7, 0).ebx >> 23 & 1 == 1
+}
+
+/// What the clock adds to a time, in seconds.
+pub fn clock_cost() -> f64 {
     let times: Vec<f64> = (0..2001)
         .map(|_| Instant::now().elapsed().as_secs_f64())
         .collect();

@@ -6,6 +6,9 @@
 //! (one access per cache line, lines shared by all processors, nothing in a cache). A measured time lies between the two predictions;
 //! [`Place`] says where.
 
+pub mod fitting;
+pub mod profile;
+pub mod reference;
 pub mod suites;
 
 use super::specification::{Input, Specification, Term};
@@ -161,7 +164,5 @@ impl Place {
     }
 }
 
-#[cfg(test)]
-mod reference;
 #[cfg(test)]
 mod tests;

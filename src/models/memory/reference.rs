@@ -1,6 +1,8 @@
 //! The source's tables for an SGI Power Challenge (R10000, 2 MiB of second-level cache, 4-byte integers), times in microseconds. What they
 //! were fitted to is not printed.
 
+use super::fitting::Family;
+
 /// Integers that the second-level cache holds.
 pub const CACHE: f64 = 524_288.0;
 
@@ -71,18 +73,71 @@ pub const BAD: [Row; 7] = [
     row("HrHwM", 12, &[16555.0, 0.2429, 0.5755, 0.1697]),
 ];
 
-/// Tables 3 and 4, Good, R0: average relative errors on suites 2 and 3 of functions fitted to suite 1, 8 processors.
-pub const ERRORS_IN_CACHE: [(&str, f64, f64); 4] = [
-    ("H", 0.177, 0.088),
-    ("HrHw", 0.050, 0.054),
-    ("HM", 0.148, 0.080),
-    ("HrHwM-c", 0.049, 0.055),
-];
+/// Processors of [`ERRORS`].
+pub const PROCESSORS: [u64; 4] = [2, 4, 8, 12];
 
-/// Tables 7 and 8, Bad: the same on suites 1 and 3 of functions fitted to suite 2, 8 processors.
-pub const ERRORS_BAD: [(&str, f64, f64); 4] = [
-    ("H", 0.286, 0.145),
-    ("HrHw", 0.178, 0.084),
-    ("HM", 0.104, 0.066),
-    ("HrHwM", 0.063, 0.049),
-];
+/// Average relative errors of one function on the two suites that it was not fitted to.
+pub struct Errors {
+    /// The family.
+    pub family: Family,
+    /// Beyond the cache (R1); in it (R0), or all, else.
+    pub beyond: bool,
+    /// The function.
+    pub function: &'static str,
+    /// For each of [`PROCESSORS`], on the lower and on the higher suite.
+    pub averages: [[f64; 2]; 4],
+}
+
+const fn errors(
+    family: Family,
+    beyond: bool,
+    function: &'static str,
+    lower: [f64; 4],
+    higher: [f64; 4],
+) -> Errors {
+    Errors {
+        family,
+        beyond,
+        function,
+        averages: [
+            [lower[0], higher[0]],
+            [lower[1], higher[1]],
+            [lower[2], higher[2]],
+            [lower[3], higher[3]],
+        ],
+    }
+}
+
+/// Tables 3 and 4 (Good, fitted to suite 1), 7 and 8 (Bad, fitted to suite 2).
+#[rustfmt::skip]
+pub const ERRORS: [Errors; 12] = {
+    use Family::{Bad, Good};
+    [
+        errors(Good, false, "H", [0.151, 0.175, 0.177, 0.170], [0.089, 0.087, 0.088, 0.089]),
+        errors(Good, true, "H", [0.188, 0.217, 0.250, 0.290], [0.074, 0.096, 0.111, 0.141]),
+        errors(Good, false, "HrHw", [0.046, 0.037, 0.050, 0.066], [0.048, 0.044, 0.054, 0.070]),
+        errors(Good, true, "HrHw", [0.034, 0.061, 0.150, 0.241], [0.026, 0.055, 0.115, 0.198]),
+        errors(Good, false, "HM", [0.134, 0.148, 0.148, 0.145], [0.074, 0.068, 0.080, 0.087]),
+        errors(Good, true, "HM", [0.144, 0.172, 0.158, 0.160], [0.068, 0.074, 0.078, 0.093]),
+        errors(Good, false, "HrHwM-c", [0.046, 0.036, 0.049, 0.065], [0.048, 0.044, 0.055, 0.069]),
+        errors(Good, true, "HrHwM-c", [0.014, 0.017, 0.026, 0.049], [0.016, 0.022, 0.042, 0.070]),
+        errors(Bad, false, "H", [0.203, 0.211, 0.286, 0.354], [0.097, 0.143, 0.145, 0.133]),
+        errors(Bad, false, "HrHw", [0.075, 0.097, 0.178, 0.253], [0.051, 0.078, 0.084, 0.090]),
+        errors(Bad, false, "HM", [0.083, 0.099, 0.104, 0.108], [0.096, 0.085, 0.066, 0.070]),
+        errors(Bad, false, "HrHwM", [0.057, 0.058, 0.063, 0.060], [0.048, 0.056, 0.049, 0.059]),
+    ]
+};
+
+/// The averages of a function for so many processors; `None` where the source has none.
+pub fn source_errors(
+    family: Family,
+    beyond: bool,
+    function: &str,
+    processors: u64,
+) -> Option<[f64; 2]> {
+    let place = PROCESSORS.iter().position(|of| *of == processors)?;
+    let of = ERRORS
+        .iter()
+        .find(|of| (of.family, of.beyond, of.function) == (family, beyond, function))?;
+    of.averages.get(place).copied()
+}

@@ -1,6 +1,6 @@
 //! The source's suites of access patterns (II.B): on one a family's functions are fitted, on the others they are validated.
 
-use super::Pattern;
+use super::{Pattern, Superstep};
 use crate::stats::random::Random;
 
 /// The source's values of h: up to 50 000, up to 500 000, and beyond.
@@ -9,6 +9,37 @@ pub fn heights() -> Vec<u64> {
     let middle = (1..=10).map(|i| 50_000 * i);
     let high = (0..10).map(|i| 550_000 + 150_000 * i);
     low.chain(middle).chain(high).collect()
+}
+
+/// Parts of the cache that are the heights of [`heights_for`].
+const PARTS: [f64; 15] = [
+    1.0 / 256.0,
+    1.0 / 128.0,
+    1.0 / 48.0,
+    1.0 / 24.0,
+    1.0 / 12.0,
+    1.0 / 6.0,
+    1.0 / 3.0,
+    1.0 / 2.0,
+    3.0 / 4.0,
+    15.0 / 16.0,
+    5.0 / 4.0,
+    3.0 / 2.0,
+    2.0,
+    8.0 / 3.0,
+    7.0 / 2.0,
+];
+
+/// Values of h for a machine whose cache holds so many of what is accessed. Relative to the cache they span the source's, and
+/// reach below them, to short messages; there are half as many, since the relative error is what counts here, for which the
+/// source's are closer together than it takes.
+pub fn heights_for(cache: f64) -> Vec<u64> {
+    let mut heights: Vec<u64> = PARTS
+        .iter()
+        .map(|part| (part * cache).round().max(1.0) as u64)
+        .collect();
+    heights.dedup();
+    heights
 }
 
 /// The three shapes of a pattern of `processors`, of which `x` do `h` accesses of a kind.
@@ -73,17 +104,29 @@ pub fn second(processors: u64, heights: &[u64], seed: u64) -> Vec<Pattern> {
     })
 }
 
-/// Random patterns with as many accesses as the first suite's: M is as there, hr and hw are not.
-pub fn third(processors: u64, heights: &[u64], seed: u64) -> Vec<Pattern> {
+/// Random patterns with as many accesses as the first suite's: M is as there, hr and hw are not. No processor does more than `most`
+/// accesses of a kind, for which there must be memory; at least twice the greatest height, so that there are such patterns.
+pub fn third(processors: u64, heights: &[u64], most: u64, seed: u64) -> Vec<Pattern> {
+    let least = 2 * heights.iter().max().unwrap_or(&0);
+    let most = most.max(least);
     each(processors, heights, seed, |pattern, random| {
         let total: u64 = pattern.iter().map(|(reads, writes)| reads + writes).sum();
-        // Cut at random places into as many parts as there are counts.
-        let mut cuts: Vec<u64> = (1..2 * processors).map(|_| up_to(random, total)).collect();
-        cuts.extend([0, total]);
-        cuts.sort_unstable();
-        let parts: Vec<u64> = cuts.windows(2).map(|cut| cut[1] - cut[0]).collect();
-        parts.chunks(2).map(|part| (part[0], part[1])).collect()
+        loop {
+            let drawn = cut(processors, total, random);
+            if Superstep::of(&drawn).h() <= most {
+                return drawn;
+            }
+        }
     })
+}
+
+/// So many accesses, cut at random places into as many parts as there are counts.
+fn cut(processors: u64, total: u64, random: &mut Random) -> Pattern {
+    let mut cuts: Vec<u64> = (1..2 * processors).map(|_| up_to(random, total)).collect();
+    cuts.extend([0, total]);
+    cuts.sort_unstable();
+    let parts: Vec<u64> = cuts.windows(2).map(|cut| cut[1] - cut[0]).collect();
+    parts.chunks(2).map(|part| (part[0], part[1])).collect()
 }
 
 /// Three patterns for each height and number of active processors.

@@ -9,6 +9,7 @@ mod flow;
 mod gains;
 mod head;
 mod intervals;
+mod memory;
 mod names;
 mod numbers;
 mod ranks;
@@ -52,6 +53,7 @@ impl Page<'_> {
             flow::section(report, &names, self.flow.as_ref()),
             convergence::section(report, &names, self.all),
             copies::section(report, listed),
+            memory::section(report, &names, listed),
             ranks::section(report, &names, listed),
         ]
         .into_iter()

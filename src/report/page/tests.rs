@@ -377,3 +377,45 @@ fn bytes_read_directly_are_told() {
         );
     }
 }
+
+/// The section of memory use is there where the machine was calibrated, its numbers are those of the JSON, and bad intervals are named.
+#[test]
+fn memory_use_is_a_section_where_the_machine_was_calibrated() {
+    let mut copying = rank(0.1, Phase::Rejected);
+    for site in &mut copying.sites[1..] {
+        site.copied.user = 100 * 65_536;
+    }
+    copying.intervals[0].default.mean = 1.0;
+    let mut report = report(&state(vec![copying.clone(), copying]), None, false);
+    let page = |report: &Report| {
+        Page {
+            report,
+            flow: None,
+            all: false,
+            now: 100,
+        }
+        .to_html()
+    };
+    assert!(!page(&report).contains("id=\"memory\""));
+    let here = crate::state::calibration::Machine::of_memory();
+    report
+        .add_memory(&crate::state::memory::tests::made(here))
+        .unwrap();
+    let html = page(&report);
+    let parsed = parsed(&html);
+    let section = text(select(&parsed, "#memory")[0]);
+    assert!(
+        section.contains("Memory use is bad in interval 1"),
+        "{section}"
+    );
+    let json: Value = serde_json::from_str(&to_json(&report).unwrap()).unwrap();
+    let mut shown = 0;
+    for number in select(&parsed, "#memory data") {
+        let at = number.value().attr("data-at").unwrap();
+        let value: f64 = number.value().attr("value").unwrap().parse().unwrap();
+        let known = json.pointer(at).unwrap_or_else(|| panic!("no {at}"));
+        assert_eq!(known.as_f64(), Some(value), "{at}");
+        shown += 1;
+    }
+    assert_eq!(shown, 6);
+}
