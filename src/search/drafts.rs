@@ -220,6 +220,9 @@ impl Search {
     #[inline(always)]
     pub(crate) fn evaluate(&mut self, relative: f64) -> (f64, f64) {
         self.draft.restart();
+        if self.trial.is_open() {
+            self.try_prediction(relative);
+        }
         self.model.evaluate(relative)
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod drafts;
 pub mod elites;
 pub mod history;
 pub mod model;
+mod prediction;
 mod ranking;
 pub mod strategies;
 
@@ -12,8 +13,9 @@ use crate::search::configuration::Configuration;
 use crate::search::drafts::{Draft, Plan};
 use crate::search::elites::{Elite, Elites};
 use crate::search::model::{Model, SavedModel};
+use crate::search::prediction::Trial;
 use crate::search::strategies::memory::Memory;
-use crate::search::strategies::quench;
+use crate::search::strategies::{Strategy, Verdict, quench};
 use crate::stats::random::Random;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +60,8 @@ pub struct Search {
     pub bits: u32,
     /// Evaluations at each temperature.
     pub(crate) per_step: u32,
+    /// Whether predictions are being tried ([`Search::start_from`]); not saved, whoever restores a search gives them again.
+    pub(crate) trial: Trial,
 }
 
 /// What of a [`Search`] outlives the process.
@@ -141,6 +145,7 @@ impl Search {
             repeating: true,
             memory: saved.memory,
             per_step: quench::evaluations_per_step(bits),
+            trial: Trial::default(),
             bits,
         }
     }
@@ -156,6 +161,20 @@ impl Search {
             random: self.random.clone(),
             memory: self.memory.clone(),
         }
+    }
+
+    /// Takes in all of an evaluation of the candidate at once, and makes the next candidate; whether the strategy has settled. `own` has
+    /// the times of the variables' own copies, relative to the interval's default cost, as far as they are known.
+    pub fn conclude(&mut self, strategy: &dyn Strategy, relative: f64, own: &[f64]) -> bool {
+        for variable in 0..self.candidate.len() {
+            self.count_next(own.get(variable).copied().unwrap_or(0.0));
+        }
+        let (cost, prediction) = self.evaluate(relative);
+        let noise = self.model.noise();
+        let (estimate, new_best) = self.elites.record(&self.candidate, cost, prediction, noise);
+        let settled = strategy.advance(self, Verdict { estimate, new_best });
+        self.choose_rest();
+        settled
     }
 
     /// Next: the known configuration that most deserves another execution.

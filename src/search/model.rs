@@ -8,7 +8,7 @@
 //! Interactions between variables are no part of the model; the judge of configurations sees them
 //! ([`crate::search::elites`]).
 
-use super::ranking::Variable;
+use super::ranking::{Entry, Variable};
 use crate::stats::random::Random;
 use serde::{Deserialize, Serialize};
 
@@ -164,9 +164,11 @@ impl Variable {
 #[derive(Debug, Clone)]
 pub struct Model {
     pub(crate) variables: Vec<Variable>,
-    level: f64,
+    pub(super) level: f64,
     level_variance: f64,
     noise: f64,
+    /// What costs more than predicted is believed up to this variance, whatever is known; 0 unless predictions are being tried.
+    pub(super) surprise: f64,
     /// Effects and variances of the choices counted in since the latest evaluation.
     expected: f64,
     uncertain: f64,
@@ -248,6 +250,7 @@ impl Model {
             level: saved.level,
             level_variance: saved.level_variance,
             noise: saved.noise,
+            surprise: 0.0,
             expected: 0.0,
             uncertain: 0.0,
             latest: Evaluation::default(),
@@ -387,6 +390,17 @@ impl Model {
         }
     }
 
+    /// What is known of the choices that are counted in has changed: all of them are counted in anew.
+    pub(super) fn recount(&mut self) {
+        (self.expected, self.uncertain) = (0.0, 0.0);
+        for variable in &self.variables {
+            if let Some(Entry { cell, .. }) = variable.entries.get(usize::from(variable.trying)) {
+                self.expected += cell.effect;
+                self.uncertain += cell.variance;
+            }
+        }
+    }
+
     /// Takes in the relative cost of the configuration whose choices were counted in since the last one. Returns it with
     /// the part that no noise explains cut off, and the new prediction for the configuration.
     #[inline(always)]
@@ -399,7 +413,7 @@ impl Model {
         let excess = relative - predicted;
         // Preemption only ever makes slower: upwards, however little is known of the choices, a single execution
         // moves them by a few percent more than noise would.
-        let above = least(spread, self.noise + SURPRISE);
+        let above = greatest(least(spread, self.noise + SURPRISE), self.surprise);
         let (residual, certainty) = match excess * excess <= CLIP * CLIP * above {
             true => (excess, inverse),
             false => cut_off(excess, spread, above),

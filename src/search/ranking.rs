@@ -10,6 +10,12 @@ pub(crate) const TOP: usize = 5;
 /// Effects that differ by less are as good as equal: their order is left as it is.
 pub(crate) const NEAR: f64 = 0.003;
 
+/// Of the choices that a prediction does not tell from the best, at least and at most so many are drawn before all others.
+const MIN_PROMISING: usize = 3;
+const MAX_PROMISING: usize = 8;
+/// One in this many draws tries a choice that is predicted to be worse, as long as one is left: a prediction may be wrong.
+const EXPLORER: u8 = 8;
+
 /// No choice.
 pub(crate) const NOBODY: u16 = u16::MAX;
 
@@ -19,6 +25,8 @@ pub(crate) struct Entry {
     pub(crate) cell: Cell,
     /// Its place among the leaders; [`TOP`] where it has none.
     pub(crate) place: u16,
+    /// The effect that was predicted before it was evaluated; 0 where none was.
+    pub(crate) predicted: f32,
 }
 
 /// One variable: its choices and their order.
@@ -37,6 +45,11 @@ pub(crate) struct Variable {
     untried: Vec<u16>,
     /// Number of those that were drawn.
     drawn: usize,
+    /// Of the places in `untried`, those before this one are drawn one after the other, the others now and then; no place is
+    /// beyond it where nothing was predicted.
+    promised: usize,
+    /// Draws since the last of those others.
+    since_explorer: u8,
     /// Number of choices that may be drawn: the first so many by their numbers.
     pub(crate) open: u16,
     /// The choice that is being executed, or was last.
@@ -64,13 +77,19 @@ impl Variable {
         }
         let place = TOP as u16;
         let entries: Vec<Entry> = (cells.into_iter())
-            .map(|cell| Entry { cell, place })
+            .map(|cell| Entry {
+                cell,
+                place,
+                predicted: 0.0,
+            })
             .collect();
         let mut variable = Self {
             leaders,
             effects,
             untried,
             drawn: 0,
+            promised: usize::MAX,
+            since_explorer: 0,
             open: entries.len() as u16,
             trying: 0,
             entries,
@@ -91,20 +110,121 @@ impl Variable {
         left.sort_by_key(|&choice| choice >= open);
     }
 
-    /// All choices may be drawn.
+    /// All choices may be drawn, whatever was predicted of them.
     pub(crate) fn let_in(&mut self) {
         self.open = self.entries.len() as u16;
+        self.promised = usize::MAX;
+    }
+
+    /// Takes effects of choices that were not tried for known, as far as there are predictions (finite ones), with a doubt that
+    /// `variance` gives. They are ranked by them. Those that may be the best are drawn first, in their order; the others are
+    /// explorers, in the order that `random` gives. Whether there was any prediction.
+    pub(crate) fn believe(
+        &mut self,
+        effect: impl Fn(u16) -> f64,
+        variance: impl Fn(f64) -> f64,
+        near_best: impl Fn(f64, f64) -> bool,
+        random: &mut Random,
+    ) -> bool {
+        let open = self.open;
+        let left = self.untried.get_mut(self.drawn..).unwrap_or_default();
+        let usable = |choice: u16| Some(effect(choice)).filter(|e| e.is_finite() && choice < open);
+        let mut predicted = 0;
+        for &choice in left.iter() {
+            let entry = self.entries.get_mut(usize::from(choice));
+            if let (Some(entry), Some(effect)) = (entry, usable(choice)) {
+                entry.cell.effect = effect.clamp(-1.0, OWN_MOST);
+                entry.predicted = entry.cell.effect as f32;
+                entry.cell.variance = variance(entry.cell.effect);
+                predicted += 1;
+            }
+        }
+        if predicted == 0 {
+            return false;
+        }
+        // Without a prediction behind all that have one, and behind them those that may not be drawn.
+        let rank = |choice: u16| usable(choice).unwrap_or(f64::INFINITY);
+        left.sort_unstable_by(|&a, &b| {
+            let key = |choice: u16| (choice >= open, rank(choice));
+            let (a, b) = (key(a), key(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        let best = left.first().map_or(0.0, |&first| rank(first));
+        let near = left
+            .iter()
+            .take_while(|&&choice| near_best(rank(choice), best));
+        let promising = near
+            .count()
+            .clamp(MIN_PROMISING, MAX_PROMISING)
+            .min(predicted);
+        let others = left.get_mut(promising..).unwrap_or_default();
+        let drawable = others.iter().filter(|&&choice| choice < open).count();
+        for last in (1..drawable).rev() {
+            let other = random.below(last as u32 + 1) as usize;
+            others.swap(last, other);
+        }
+        self.promised = self.drawn + promising;
+        // Each variable has its own turn, so that one explores at a time.
+        self.since_explorer = random.below(u32::from(EXPLORER)) as u8;
+        self.rank_anew(|choice, cell| choice == 0 || cell.tried > 0 || usable(choice).is_some());
+        true
+    }
+
+    /// The effect that was predicted of the choice that it tries; 0 where none was.
+    pub(crate) fn predicted(&self) -> f64 {
+        let entry = self.entries.get(usize::from(self.trying));
+        entry.map_or(0.0, |entry| entry.predicted.into())
+    }
+
+    /// What was predicted is not believed any more: choices that were not tried are unknown again, the others as uncertain as
+    /// they were at first, and all are drawn.
+    pub(crate) fn disbelieve(&mut self) {
+        if self.promised == usize::MAX {
+            return;
+        }
+        self.promised = usize::MAX;
+        let unknown = Cell::unknown();
+        for entry in self.entries.iter_mut().skip(1) {
+            entry.predicted = 0.0;
+            match entry.cell.tried {
+                0 => entry.cell = unknown,
+                _ => entry.cell.variance = entry.cell.variance.max(unknown.variance),
+            }
+        }
+        self.rank_anew(|choice, cell| choice == 0 || cell.tried > 0);
+    }
+
+    /// Ranks those that are known, from nothing.
+    fn rank_anew(&mut self, is_known: impl Fn(u16, &Cell) -> bool) {
+        self.leaders = [NOBODY; TOP];
+        self.effects = [f64::INFINITY; TOP + 2];
+        self.effects[0] = f64::NEG_INFINITY;
+        for choice in 0..self.entries.len() as u16 {
+            let entry = &mut self.entries[usize::from(choice)];
+            entry.place = TOP as u16;
+            let effect = entry.cell.effect;
+            if is_known(choice, &entry.cell) && effect < self.effects[TOP] {
+                self.promote(choice, effect);
+            }
+        }
     }
 
     /// A choice that was not drawn or evaluated before, and is from now on; `None` where there is no such choice that may
-    /// be drawn.
+    /// be drawn, and mostly where only such are left that are predicted to be worse.
     #[inline(always)]
     pub(crate) fn next_untried(&mut self) -> Option<u16> {
         let next = *self.untried.get(self.drawn)?;
-        (next < self.open).then(|| {
-            self.drawn += 1;
-            next
-        })
+        if next >= self.open || self.drawn >= self.promised && !self.is_explorers_turn() {
+            return None;
+        }
+        self.drawn += 1;
+        Some(next)
+    }
+
+    #[inline(never)]
+    fn is_explorers_turn(&mut self) -> bool {
+        self.since_explorer = (self.since_explorer + 1) % EXPLORER;
+        self.since_explorer == 0
     }
 
     /// The choice that it tries was evaluated, perhaps without having been drawn by [`Self::next_untried`].
@@ -116,7 +236,13 @@ impl Variable {
         }
         let left = self.untried.get_mut(self.drawn..).unwrap_or_default();
         if let Some(place) = left.iter().position(|&untried| untried == choice) {
-            left.swap(0, place);
+            if self.drawn < self.promised && self.drawn + place >= self.promised {
+                // An explorer that was not drawn as one: the promising ones before it stay so.
+                left[..=place].rotate_right(1);
+                self.promised += 1;
+            } else {
+                left.swap(0, place);
+            }
             self.drawn += 1;
         }
     }
