@@ -51,9 +51,12 @@ impl Args {
             seed: journal.step("seed", || Ok(self.seed.unwrap_or_else(seed_from_clock)))?,
             features,
         };
-        let calibration = calibration::run(&request, &journal)?;
+        let (calibration, samples) = calibration::run(&request, &journal)?;
         let here = calibration.machine.clone();
         let (path, is_kept) = calibration.save(&place.path)?;
+        if is_kept {
+            samples.save(&path)?;
+        }
         journal.finish();
         for line in tables::summary(&calibration) {
             println!("{line}");
