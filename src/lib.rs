@@ -17,6 +17,7 @@ pub mod plot;
 pub mod regions;
 pub mod report;
 pub mod routines;
+pub mod scorecard;
 pub mod search;
 pub mod settings;
 pub mod state;

@@ -3,7 +3,7 @@
 
 use super::compare::{middle, order};
 use super::machine::Machine;
-use super::mpi::{Family, Library};
+use super::mpi::Library;
 use super::paths::{LONGEST_EAGER, Line, PATHS, Path, Programs, lines};
 use super::pingpong::note_on_cores;
 use super::table::Table;
@@ -285,6 +285,7 @@ fn advice(library: &Library, rows: &[Row]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mpi::Family;
     use super::*;
     use crate::state::ways;
 

@@ -11,11 +11,11 @@ pub mod callgrind;
 pub mod compare;
 pub mod convergence;
 pub mod copy;
-mod csv;
+pub(crate) mod csv;
 mod direct;
 pub mod journal;
 pub mod machine;
-mod messages;
+pub(crate) mod messages;
 pub mod mpi;
 pub mod nas;
 mod overhead;
@@ -34,7 +34,7 @@ pub mod space;
 pub mod table;
 pub mod targets;
 pub mod transfer;
-mod walk;
+pub(crate) mod walk;
 pub mod workloads;
 
 pub use progress::Progress;
@@ -159,6 +159,7 @@ impl Figure {
             Unit::Instructions => format!("{value:.0}"),
             Unit::Percent => format!("{value:+.2}"),
             Unit::Share => format!("{value:.1}"),
+            Unit::Nanoseconds => format!("{value:.0}"),
             Unit::Times if value >= 1000.0 => "more than 1000".to_owned(),
             Unit::Times | Unit::Microseconds => format!("{value:.3}"),
             Unit::Seconds | Unit::Exponent => format!("{value:.2}"),
@@ -229,7 +230,7 @@ struct Participants {
 }
 
 impl Results {
-    fn new(
+    pub(crate) fn new(
         benchmark: &'static str,
         quick: bool,
         timed: bool,

@@ -1,12 +1,13 @@
 //! Calibration: the machine is timed once, and models say what copies take on it (docs/models.md).
 //!
 //! [`plan`] says what is timed, [`rounds`] times it, this file makes models of the times, [`prediction`] answers what they are for,
-//! [`tables`] shows them. [`mechanisms`] does the same for the ways of messages, [`memory`] for the cost functions of memory that
-//! processors share.
+//! [`tables`] and [`page`] show them. [`mechanisms`] does the same for the ways of messages, [`memory`] for the cost functions of memory
+//! that processors share.
 
 mod crossings;
 pub mod mechanisms;
 pub mod memory;
+pub mod page;
 pub mod plan;
 pub mod prediction;
 mod rounds;
@@ -19,6 +20,7 @@ use crate::models::sample::Sample;
 use crate::models::{calibrate, model::Point};
 use crate::routines::{Caches, Features, catalogue};
 use crate::state::calibration::{Calibration, Machine, RoutineModel};
+use crate::state::timings::{RoutineSamples, Samples, Timed};
 use crate::stats;
 use crate::timing::processors;
 use mechanisms::Means;
@@ -45,11 +47,15 @@ pub struct Request {
 /// The times of one series: for each of its points, one of each round.
 type Times = Vec<Vec<f64>>;
 
-/// Measures this machine, in the time that is given; what an interrupted calibration has kept is not measured again.
+/// Measures this machine, in the time that is given, and gives the models with the samples that they were made of; what an interrupted calibration has kept is not measured again.
 ///
 /// # Errors
 /// There is no memory, no time for a single round, or a routine copied wrongly: one sentence.
-pub fn run(request: &Request, means: &Means, journal: &Journal) -> Result<Calibration, String> {
+pub fn run(
+    request: &Request,
+    means: &Means,
+    journal: &Journal,
+) -> Result<(Calibration, Samples), String> {
     let begun = journal.begun()?;
     let mut progress = Progress::new(request.time.as_secs_f64());
     let found = measure(request, means, &begun, (journal, &mut progress));
@@ -62,7 +68,7 @@ fn measure(
     means: &Means,
     begun: &bench::machine::Machine,
     (journal, progress): (&Journal, &mut Progress),
-) -> Result<Calibration, String> {
+) -> Result<(Calibration, Samples), String> {
     let (own, other) = processors();
     let plan = plan::series(request, &begun.caches, other.is_some());
     let all = request.time.as_secs_f64();
@@ -96,7 +102,37 @@ fn measure(
         let sentence = "this process may use one core only: nothing was measured that needs two";
         calibration.notes.push(sentence.to_owned());
     }
-    Ok(calibration)
+    let samples = Samples {
+        measured_at: begun.at,
+        routines: samples(&plan, &timed.times),
+    };
+    Ok((calibration, samples))
+}
+
+/// What was timed.
+fn samples(plan: &[Series], times: &[Times]) -> Vec<RoutineSamples> {
+    let mut routines = Vec::new();
+    for (series, times) in plan.iter().zip(times) {
+        for (id, points) in series.by_routine() {
+            let timed = |at: usize| {
+                let point = &series.points[at];
+                Some(Timed {
+                    bytes: point.bytes as u64,
+                    seconds: Sample::of(times.get(at)?, 0.0)?.value,
+                    verifies: point.verifies,
+                })
+            };
+            let mut points: Vec<Timed> = points.into_iter().filter_map(timed).collect();
+            points.sort_by_key(|timed| timed.bytes);
+            routines.push(RoutineSamples {
+                routine: catalogue()[usize::from(id)].name.to_owned(),
+                state: series.state.name().to_owned(),
+                cores: series.cores,
+                points,
+            });
+        }
+    }
+    routines
 }
 
 /// The caches as the inputs of [`COPY`].

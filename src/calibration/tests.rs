@@ -58,6 +58,30 @@ fn calibration(noise: f64) -> Calibration {
     found
 }
 
+/// The models of that machine, with what was timed.
+pub(super) fn calibrated() -> (Calibration, Samples) {
+    let plan = series(&request(), &CACHES, true);
+    let samples = Samples {
+        measured_at: 0,
+        routines: samples(&plan, &times(&plan, 9, 0.02)),
+    };
+    (calibration(0.02), samples)
+}
+
+#[test]
+fn samples_are_those_of_which_the_models_were_made() {
+    let (found, samples) = calibrated();
+    for of in &found.routines {
+        let points = samples.of(&of.routine, &of.state, of.cores);
+        assert!(points.is_sorted_by_key(|timed| timed.bytes));
+        let verifying = points.iter().filter(|timed| timed.verifies).count();
+        assert_eq!(
+            (of.model.verified, of.model.samples),
+            (verifying, points.len() - verifying)
+        );
+    }
+}
+
 #[test]
 fn every_state_is_planned_and_those_of_one_core_beside_another() {
     let titles = |partner| -> Vec<String> {

@@ -12,6 +12,7 @@ use super::carried::library;
 
 mod convergence;
 mod copy;
+mod models;
 mod nas;
 mod outputs;
 mod patterns;
@@ -34,7 +35,7 @@ use outputs::Outputs;
     subcommand_negates_reqs = true,
     disable_help_subcommand = true,
     subcommand_help_heading = "Benchmarks with options of their own",
-    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench bandwidth|convergence|copy|exchange|nas|patterns|pingping|pingpong|regions|space|workloads [OPTIONS]"
+    override_usage = "copytune bench [OPTIONS] <NAME>\n       copytune bench bandwidth|convergence|copy|exchange|models|nas|patterns|pingping|pingpong|regions|space|workloads [OPTIONS]"
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -61,6 +62,7 @@ enum Apart {
     ///
     /// Example: copytune bench exchange --sizes 8K,64K
     Exchange(Box<transfer::Args>),
+    Models(Box<models::Args>),
     Nas(Box<nas::Args>),
     Patterns(Box<patterns::Args>),
     /// Messages in one direction, one at a time, by size
@@ -83,6 +85,7 @@ impl Apart {
             Apart::Convergence(args) => args.run(),
             Apart::Copy(args) => args.run(),
             Apart::Exchange(args) => args.run(&bench::transfer::EXCHANGE),
+            Apart::Models(args) => args.run(),
             Apart::Nas(args) => args.run(),
             Apart::Patterns(args) => args.run(),
             Apart::Pingping(args) => args.run(&bench::transfer::PINGPING),
@@ -169,7 +172,7 @@ fn benchmark(name: &str) -> Result<&'static Benchmark, String> {
     found.copied().ok_or_else(|| {
         let names: Vec<&str> = BENCHMARKS.iter().map(|b| b.name).collect();
         format!(
-            "there is {}, bandwidth, convergence, copy, exchange, nas, patterns, pingping, pingpong, regions, space, workloads",
+            "there is {}, bandwidth, convergence, copy, exchange, models, nas, patterns, pingping, pingpong, regions, space, workloads",
             names.join(", ")
         )
     })

@@ -78,9 +78,12 @@ impl Args {
             cache: options::cache_dir(),
             scratch: scratch.path().to_owned(),
         };
-        let calibration = calibration::run(&request, &means, &journal)?;
+        let (calibration, samples) = calibration::run(&request, &means, &journal)?;
         let here = calibration.machine.clone();
         let (path, is_kept) = calibration.save(&place.path)?;
+        if is_kept {
+            samples.save(&path)?;
+        }
         journal.finish();
         for line in tables::summary(&calibration) {
             println!("{line}");

@@ -1,20 +1,23 @@
 //! `copytune models`: what is known of this machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use copytune_core::calibration::mechanisms;
 use copytune_core::calibration::mechanisms::prediction::Mechanisms;
+use copytune_core::calibration::page::to_html;
 use copytune_core::calibration::prediction::Predictor;
 use copytune_core::calibration::{memory, plan::title, tables};
 use copytune_core::options::{glob_matches, parse_bytes};
 use copytune_core::state;
 use copytune_core::state::calibration::{Calibration, Machine, find};
+use copytune_core::state::timings::Samples;
 use copytune_core::timing::State;
 use copytune_core::units;
 use serde_json::json;
 
+use super::output::{self, write_whole};
 use super::states::Place;
 use super::{Outcome, env};
 
@@ -37,6 +40,9 @@ pub struct Args {
     /// Only routines and mechanisms of this name or glob, as avx2*
     #[arg(long, value_name = "GLOB")]
     routine: Option<String>,
+    /// Write the models with drawings of prediction against measurement, and of residuals, as one page; - for the standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    html: Option<PathBuf>,
 }
 
 /// Where the models are, and how the answer is printed.
@@ -105,6 +111,11 @@ impl Args {
         calibration.usable(&here, &path)?;
         let json = self.source.json;
         match self.question {
+            None if self.html.is_some() => {
+                let wanted = |name: &str| self.routine.as_ref().is_none_or(|glob| glob_matches(glob, name));
+                let file = self.html.as_deref().unwrap_or(Path::new("-"));
+                page(calibration, &path, &wanted, file)
+            }
             None => {
                 let wanted = |name: &str| self.routine.as_ref().is_none_or(|glob| glob_matches(glob, name));
                 show(calibration, &wanted, json)
@@ -155,6 +166,16 @@ fn show(mut calibration: Calibration, wanted: &dyn Fn(&str) -> bool, json: bool)
     }
     for line in tables::summary(&calibration) {
         println!("{line}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page(mut calibration: Calibration, path: &Path, wanted: &dyn Fn(&str) -> bool, file: &Path) -> Outcome {
+    let samples = Samples::find(&calibration, path)?;
+    calibration.routines.retain(|of| wanted(&of.routine));
+    let text = to_html(&calibration, &samples, env::features()?)?;
+    if write_whole(file, &text)? == output::Place::File {
+        println!("{}", file.display());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -163,6 +163,13 @@ impl Search {
         }
     }
 
+    /// Makes the strategy's first candidate, all of it.
+    pub fn start(&mut self, strategy: &dyn Strategy) {
+        self.begin();
+        strategy.propose(self);
+        self.choose_rest();
+    }
+
     /// Takes in all of an evaluation of the candidate at once, and makes the next candidate; whether the strategy has settled. `own` has
     /// the times of the variables' own copies, relative to the interval's default cost, as far as they are known.
     pub fn conclude(&mut self, strategy: &dyn Strategy, relative: f64, own: &[f64]) -> bool {

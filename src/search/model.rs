@@ -416,7 +416,7 @@ impl Model {
         let above = greatest(least(spread, self.noise + SURPRISE), self.surprise);
         let (residual, certainty) = match excess * excess <= CLIP * CLIP * above {
             true => (excess, inverse),
-            false => cut_off(excess, spread, above),
+            false => cut_off(excess, spread, greatest(above, self.surprise)),
         };
         let step = residual * inverse;
         self.latest = Evaluation {

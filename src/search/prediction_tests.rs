@@ -78,9 +78,7 @@ fn search(
         search.start_from(|variable, choice| predicted[variable][usize::from(choice)])
     });
     if !started {
-        search.begin();
-        strategy.propose(&mut search);
-        search.choose_rest();
+        search.start(strategy);
     }
     let mut random = Random::new(seed ^ 0x5eed);
     let scale = 1.0 / space.default_cost();

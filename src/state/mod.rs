@@ -23,6 +23,7 @@ pub mod regions;
 mod script;
 pub mod settings;
 mod store;
+pub mod timings;
 mod tuners;
 pub mod ways;
 

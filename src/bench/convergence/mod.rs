@@ -11,6 +11,9 @@ mod drawing;
 mod landscape;
 mod tables;
 
+pub(crate) use certainty::{draw_again, interval as interval_of};
+pub(crate) use landscape::{MeasuredSpace, View};
+
 use super::machine::Machine;
 use super::space::Measured;
 use super::targets::{CONVERGENCE_FOUR, CONVERGENCE_PAIR, CONVERGENCE_SPEED, Target};
@@ -18,7 +21,6 @@ use super::{Figure, Findings, Results};
 use crate::search::strategies;
 use crate::stats::Interval;
 use cases::{CHOICES, Case, default_of, on_measured, on_synthetic, share};
-use certainty::draw_again;
 use curves::Curve;
 use serde_json::json;
 
