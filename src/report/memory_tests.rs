@@ -113,7 +113,11 @@ fn an_adopted_routine_is_judged_by_the_time_with_it() {
 #[test]
 fn what_cannot_be_placed_is_told() {
     // Nothing was copied, as far as it was seen.
-    let report = reported(vec![rank(0.1, Phase::Adopted)]);
+    let mut unseen = rank(0.1, Phase::Adopted);
+    for site in &mut unseen.sites {
+        site.copied = Copied::default();
+    }
+    let report = reported(vec![unseen]);
     assert!(report.intervals[0].memory.is_none());
     assert!(memory_to_text(&report, false).contains("No interval copies bytes"));
     // More than was calibrated.

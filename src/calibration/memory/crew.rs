@@ -256,10 +256,7 @@ impl Helpers {
             Helpers::Threads(threads) => {
                 let thread = std::thread::Builder::new()
                     .name("copytune-superstep".to_owned())
-                    .spawn(move || {
-                        let ground = ground;
-                        ground.serve(number, core);
-                    })
+                    .spawn(move || ground.serve(number, core))
                     .map_err(|error| format!("no thread can be started: {error}"))?;
                 threads.push(thread);
             }

@@ -140,9 +140,9 @@ fn effort(family: Family, h: u64, caches: &Caches) -> (u64, u32) {
     match family {
         // In the first level every pass finds the same; a larger cache is not passed twice with what the first pass found in it.
         Family::Good if h <= caches.first => {
-            (TIMED.div_ceil((h as u64).max(1)).min(MOST_PASSES), 5)
+            (TIMED.div_ceil((h as u64).max(1)).min(MOST_PASSES), 9)
         }
-        Family::Good => (1, 5),
+        Family::Good => (1, 9),
         // After one pass nothing is as it was. Long ones take most of the time.
         Family::Bad if h <= own / 12.0 => (1, 5),
         Family::Bad if h <= own / 2.0 => (1, 3),
