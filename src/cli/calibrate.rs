@@ -19,7 +19,7 @@ use super::states::Place;
 use super::values::{minutes, seed_from_clock};
 use super::{Outcome, env};
 
-/// Measure what copies take on this machine: learning starts from it; or what reads and writes of memory do
+/// Measure what copies, or accesses to memory, take on this machine: learning starts from it
 ///
 /// Example: copytune calibrate --quick
 ///
