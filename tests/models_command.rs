@@ -247,10 +247,7 @@ fn a_page_needs_the_samples_and_is_written_whole() {
         text.contains("dirty, 1 core: residuals") && text.ends_with("</html>"),
         "{text}"
     );
-    assert!(
-        text.matches("<circle").count() >= 60,
-        "30 samples verify"
-    );
+    assert!(text.matches("<circle").count() >= 60, "30 samples verify");
 }
 
 #[test]

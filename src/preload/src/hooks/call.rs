@@ -61,8 +61,8 @@ extern "C" fn enter_followed(
     }
     // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
     let session = unsafe { session.as_mut() };
-    if thread.woken > 0 {
-        session.wake(core::mem::take(&mut thread.woken));
+    if thread.asleep > 0 {
+        session.wake(thread.rise());
     }
     let mut after = After::Reset;
     if let Some((active, and_then)) = phase::guarded(|| session.enter(entry, arguments)) {

@@ -179,11 +179,13 @@ impl Session {
         calls
     }
 
-    /// Such a copy came when so many calls were still to pass unseen.
+    /// The next call is followed; such a copy came when so many were still to pass unseen, or none came (0).
     #[cold]
     pub fn wake(&mut self, unmade: usize) {
-        self.engine.wake(unmade);
-        self.rested = self.rested.wrapping_sub(unmade as u64);
+        if unmade > 0 {
+            self.engine.wake(unmade);
+            self.rested = self.rested.wrapping_sub(unmade as u64);
+        }
     }
 
     /// Nothing was learnt for some time: the thread may become dormant. Returns how many calls may pass unseen after

@@ -31,7 +31,8 @@ pub struct Thread {
     pub caller: usize,
     /// The thread's session, null before its first MPI call.
     pub session: *mut Session,
-    /// 1 while the thread is dormant and has shown no message that could be tuned: its first copy of such a one ends that.
+    /// 1 while the thread is dormant and has shown no message that could be tuned, until its next followed call: its first copy of
+    /// such a one ends that period.
     pub asleep: usize,
     /// Calls that were still to pass unseen when that happened, until the session takes note of it.
     pub woken: usize,
@@ -41,10 +42,17 @@ impl Thread {
     /// The thread copies a message that could be tuned: its next call is followed. Legal in a signal handler.
     #[cold]
     pub fn wake(&mut self) {
-        self.asleep = 0;
+        // 0 inside a call that shows a message: what is left of the period comes back after it.
         if (1..FOR_EVER).contains(&self.dormant) {
             (self.woken, self.dormant) = (self.dormant, 0);
         }
+    }
+
+    /// A call is followed. How many calls were still to pass unseen, if a copy has ended that.
+    #[cold]
+    pub fn rise(&mut self) -> usize {
+        self.asleep = 0;
+        core::mem::take(&mut self.woken)
     }
 
     /// Calls that were to pass unseen and were not made.
