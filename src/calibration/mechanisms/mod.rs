@@ -16,7 +16,7 @@ use super::{Request, sizes};
 use crate::bench::Progress;
 use crate::bench::journal::Journal;
 use crate::bench::mpi::Library;
-use crate::bench::paths::{PATHS, Path, Programs};
+use crate::bench::paths::{PATHS, Programs};
 use crate::models::calibrate;
 use crate::models::mechanisms::Mechanism;
 use crate::models::model::Point;

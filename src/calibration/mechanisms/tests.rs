@@ -1,6 +1,7 @@
 use super::schedule::Timed;
 use super::*;
 use crate::bench::mpi::Family;
+use crate::bench::paths::Path;
 use crate::models::Verdict;
 use crate::routines::{CacheSource, Features};
 use crate::state::calibration::Calibration;
