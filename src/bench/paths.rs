@@ -86,9 +86,10 @@ pub fn promotions(output: &Output) -> Vec<(u64, f64)> {
     let promotion = |line: &str| {
         let words: Vec<&str> = line
             .strip_prefix("copytune: promoted ")?
-            .split(' ')
+            .split([' ', ','])
             .collect();
-        let [bytes, "bytes", "at", _, "in", milliseconds, "ms"] = words[..] else {
+        // What follows tells when it was begun, or nothing.
+        let [bytes, "bytes", "at", _, "in", milliseconds, "ms", ..] = words[..] else {
             return None;
         };
         let seconds = milliseconds.parse::<f64>().ok()? * 1e-3;
@@ -201,6 +202,7 @@ mod tests {
         let stdout = "{\"library\": \"MPICH Version: 4.0.2\", \"call\": [1e-8, 2e-8]}\n\
             {\"bytes\": 8192, \"offset\": 16, \"wrong\": 2, \"message\": [1e-6]}\n";
         let stderr = "copytune: promoted 4096 bytes at 0x7f00 in 0.125 ms\n\
+            copytune: promoted 8192 bytes at 0x7f00 in 0.5 ms, 0.2 ms after it was begun\n\
             copytune: promoted many bytes at 0x7f00 in 1 ms\nuncopied: 3 pieces were not copied\n";
         let output = Output {
             stdout: stdout.to_owned(),
@@ -211,7 +213,10 @@ mod tests {
             (&*head.library, &head.call[..]),
             ("MPICH Version: 4.0.2", &[1e-8, 2e-8][..])
         );
-        assert_eq!(promotions(&output), [(4096, 0.125 * 1e-3)]);
+        assert_eq!(
+            promotions(&output),
+            [(4096, 0.125 * 1e-3), (8192, 0.5 * 1e-3)]
+        );
         assert!(would_be_copied(&output));
         assert_eq!(lines(Path::Uncopied, &output).expect("a line").len(), 1);
         let refused = lines(Path::Default, &output).expect_err("wrong bytes");
