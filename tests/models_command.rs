@@ -3,6 +3,7 @@
 use copytune_core::models::calibrate;
 use copytune_core::models::copies::{COPY, NO_CACHE};
 use copytune_core::state::calibration::{Calibration, Machine, RoutineModel};
+use copytune_core::state::timings::{RoutineSamples, Samples, Timed};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -213,6 +214,103 @@ fn a_calibration_that_does_not_fit_is_refused_with_its_reason() {
     assert!(refused(dir.path(), &["models"]).contains("repeated timings differed by 30 %"));
     std::fs::write(&path, "{\"format\":\"copytune-machine\",").expect("written");
     assert!(refused(dir.path(), &["models"]).contains("is damaged"));
+}
+
+#[test]
+fn a_page_needs_the_samples_and_is_written_whole() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (path, _) = made().save(dir.path()).expect("saved");
+    let page = dir.path().join("models.html");
+    let asked = ["models", "--html", page.to_str().expect("a plain path")];
+    assert!(refused(dir.path(), &asked).contains("are not there: run `copytune calibrate` again"));
+    assert!(!page.exists());
+    let timed = |bytes: u64| Timed {
+        bytes,
+        seconds: (10.0 + 0.11 * bytes as f64) * 1e-9,
+        verifies: bytes % 2 == 1,
+    };
+    let samples = Samples {
+        measured_at: made().measured_at,
+        routines: vec![RoutineSamples {
+            routine: "sse2".to_owned(),
+            state: "dirty".to_owned(),
+            cores: 1,
+            points: (0..60).map(|step| timed(100 + 97 * step)).collect(),
+        }],
+    };
+    samples.save(&path).expect("saved");
+    assert!(printed(dir.path(), &asked).contains("models.html"));
+    let text = std::fs::read_to_string(&page).expect("the page");
+    assert_eq!(text.matches("<svg").count(), 3, "one condition");
+    assert!(
+        text.contains("dirty, 1 core: residuals") && text.ends_with("</html>"),
+        "{text}"
+    );
+    assert!(
+        text.matches("class=\"pale").count() >= 60,
+        "30 samples verify"
+    );
+}
+
+#[test]
+fn without_models_there_is_no_scorecard() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let sentence = refused(dir.path(), &["bench", "models", "--quick"]);
+    assert!(sentence.contains("no calibration in"), "{sentence}");
+    made().save(dir.path()).expect("saved");
+    let sentence = refused(dir.path(), &["bench", "models", "--quick", "none.json"]);
+    assert!(
+        sentence.contains("none.json: there is no such file"),
+        "{sentence}"
+    );
+}
+
+/// Times are measured here, but nothing is asked of them.
+#[test]
+fn a_scorecard_has_tables_targets_and_files() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut warm = made();
+    warm.routines
+        .iter_mut()
+        .for_each(|of| of.state = "warm".to_owned());
+    warm.save(dir.path()).expect("saved");
+    let json = dir.path().join("score.json");
+    let asked = [
+        "bench",
+        "models",
+        "--quick",
+        "--cells",
+        "8",
+        "--seed",
+        "1",
+        "--json",
+        json.to_str().expect("a plain path"),
+    ];
+    let text = printed(dir.path(), &asked);
+    for target in [
+        "models-within.copies",
+        "models-penalty.copies",
+        "models-gain.copies",
+        "models-prediction.median",
+    ] {
+        assert!(
+            text.contains(&format!("target {target}: ")),
+            "{target}: {text}"
+        );
+    }
+    assert!(
+        text.contains("models-accurate.2 models: 100.0 % (wants at least 90 %): met"),
+        "{text}"
+    );
+    assert!(
+        text.contains("warm, 1 core") && text.contains("--seed 1 repeats them"),
+        "{text}"
+    );
+    let found = std::fs::read_to_string(&json).expect("the file");
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    let judged = &found["data"]["contests"][0]["contest"]["judged"];
+    assert_eq!(judged.as_array().map(Vec::len), Some(8), "{found}");
+    assert_eq!(found["benchmark"], "models");
 }
 
 #[test]

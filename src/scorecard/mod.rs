@@ -170,6 +170,11 @@ fn copies_contest(
     conditions.retain(|of| other.is_some() || !needs_other(of));
     let (cells, features, seed) = (request.cells, request.features, request.seed);
     let entries = copies::entries(predictor, &conditions, cells, features, seed);
+    if entries.is_empty() {
+        return Err(
+            "the models cover nothing that can be measured here: calibrate again, or give the process a second core".to_owned(),
+        );
+    }
     let rounds = rounds(request, COPIES);
     progress.plan(contest::length(&entries, rounds));
     // On a thread of its own, so that this one is not bound to a processor.
