@@ -370,7 +370,7 @@ impl Reader {
             log::say(
                 Level::Debug,
                 format_args!(
-                    "looked for what process {} has promoted after {:.3} ms of copies, in {:.3} ms",
+                    "looked for the arena of process {} after {:.3} ms of its copies, in {:.3} ms",
                     read.process,
                     clock::milliseconds(known.taken),
                     clock::milliseconds(clock::now().wrapping_sub(began))
