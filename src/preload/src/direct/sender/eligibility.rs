@@ -35,15 +35,10 @@ impl Ordinary {
 
     /// The parts of `[start, end)` that may be moved; `None`: to find out would take too long now ([`Looks`]). A mapping is of one
     /// kind: it is still ordinary where a part of it was found to be, and nothing has been called since that changes that. So is what
-    /// was mapped since, where there was nothing. `misses`: as `Bindings::misses` says now. `held`: what is held now.
-    pub fn areas(
-        &mut self,
-        (start, end): (usize, usize),
-        misses: u32,
-        held: Held,
-    ) -> Option<Vec<Area>> {
+    /// was mapped since, where there was nothing. `misses`: as `Bindings::misses` says now.
+    pub fn areas(&mut self, start: usize, end: usize, misses: u32) -> Option<Vec<Area>> {
         if (discard::special(), misses) == self.changes
-            && !held.is_locked
+            && nothing_is_locked()
             && let Some(areas) = self.recall(start, end)
         {
             return Some(areas);
@@ -151,62 +146,13 @@ fn resident_bytes() -> Option<u64> {
     Some(pages * PAGE as u64)
 }
 
-/// Whether memory of this process may be held where it is (proc_pid_status(5)).
-#[derive(Debug, Clone, Copy)]
-pub struct Held {
-    /// VmLck: by mlock(2), from the beginning by mmap(2), or by a device that another process or a virtual machine drives.
-    is_locked: bool,
-    /// VmPin: by a network card or an io_uring that it is registered with.
-    is_pinned: bool,
-}
-
-impl Held {
-    /// Now. What is not known may be.
-    pub fn now() -> Self {
-        let is_held = |text: &str, name: &str| {
-            let mut lines = text.lines().filter_map(|line| line.strip_prefix(name));
-            lines.next().is_none_or(|rest| rest.trim() != "0 kB")
-        };
-        let look = |text: &str| Self {
-            is_locked: is_held(text, "VmLck:"),
-            is_pinned: is_held(text, "VmPin:"),
-        };
-        let unknown = Self {
-            is_locked: true,
-            is_pinned: true,
-        };
-        with_text(c"/proc/self/status", look).unwrap_or(unknown)
-    }
-}
-
-/// When this process had no device open that may hold its memory.
-#[derive(Debug)]
-pub struct Devices {
-    looked: Option<u64>,
-}
-
-impl Devices {
-    /// For so many seconds none is looked for again, while no memory is pinned: other devices than those that [`Held`] tells of
-    /// take longer to be opened and given memory (a graphics processor's driver some 100 ms).
-    const RECENT: f64 = 10e-3;
-
-    /// Nobody has looked.
-    pub const fn new() -> Self {
-        Self { looked: None }
-    }
-
-    /// Whether surely no device holds memory of this process now; else why not.
-    pub fn hold_nothing(&mut self, held: Held) -> Result<(), &'static str> {
-        let now = clock::now();
-        let is_recent = |looked: u64| {
-            (now.wrapping_sub(looked) as f64) < Self::RECENT * clock::rate() && !held.is_pinned
-        };
-        if !self.looked.is_some_and(is_recent) {
-            no_device_is_open()?;
-            self.looked = Some(now);
-        }
-        Ok(())
-    }
+/// Whether no memory of this process is surely locked (VmLck in proc_pid_status(5)): by mlock(2), or from the beginning by mmap(2).
+fn nothing_is_locked() -> bool {
+    let locked = |text: &str| {
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("VmLck:"));
+        lines.next().is_some_and(|rest| rest.trim() == "0 kB")
+    };
+    with_text(c"/proc/self/status", locked) == Some(true)
 }
 
 /// Character devices that every process may have open, and that hold no memory of the user's: null, zero, full,
@@ -244,7 +190,7 @@ fn device_of(status: &libc::statx) -> (u32, u32) {
 
 /// Whether this process surely has no device open that may have registered memory with it (network cards, accelerators),
 /// nor an io_uring, whose buffers may be registered too, nor a userfaultfd, which may watch memory; else why not.
-fn no_device_is_open() -> Result<(), &'static str> {
+pub fn no_device_is_open() -> Result<(), &'static str> {
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
         return Err("/proc/self/fd does not tell which devices are open");
     };

@@ -1,9 +1,9 @@
 //! The sender: during a send, moves the buffer into the arena if peers ask for it, and gives back what the program no
 //! longer maps.
 
-use crate::direct::sender::eligibility::{Devices, Held, Ordinary};
+use crate::direct::sender::eligibility::Ordinary;
 use crate::direct::sender::moving::move_chunk;
-use crate::direct::sender::progress;
+use crate::direct::sender::{eligibility, progress};
 use crate::direct::shared::report::explain;
 use crate::direct::shared::switches::{is_on, keeps_private};
 use crate::direct::shared::{attention, headroom, promoted};
@@ -51,7 +51,6 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     space: Space::new(),
     next_check: 0,
     held_by_device: false,
-    devices: Devices::new(),
     notices: Notices::new(),
     unshown: 0,
     ordinary: Ordinary::new(),
@@ -68,7 +67,6 @@ struct Owner {
     next_check: usize,
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
-    devices: Devices,
     notices: Notices,
     /// Sends in a row that no notice showed.
     unshown: u32,
@@ -94,7 +92,7 @@ pub fn prepare() {
     };
     let began = clock::now();
     held_back(|| {
-        if let Err(reason) = owner.devices.hold_nothing(Held::now()) {
+        if let Err(reason) = eligibility::no_device_is_open() {
             owner.held_by_device = true;
             explain(reason);
         } else {
@@ -286,9 +284,8 @@ impl Owner {
             return;
         }
         let began = clock::now();
-        let held = Held::now();
-        // A device may have been opened since.
-        if let Err(reason) = self.devices.hold_nothing(held) {
+        // A device may have been opened since; the check costs little beside a promotion.
+        if let Err(reason) = eligibility::no_device_is_open() {
             self.held_by_device = true;
             explain(reason);
             return;
@@ -298,8 +295,7 @@ impl Owner {
             explain("this process has too many mappings");
             return;
         }
-        let misses = self.bindings.misses();
-        let Some(areas) = self.ordinary.areas((first, last), misses, held) else {
+        let Some(areas) = self.ordinary.areas(first, last, self.bindings.misses()) else {
             explain("a look at all memory of this process would take too long");
             return;
         };
