@@ -233,6 +233,8 @@ fn found_in(
     processors: (Option<usize>, Option<usize>),
 ) -> Found {
     let journal = Journal::open(dir, "calibrate", &[], false).unwrap();
+    // A journal with a single step is not kept.
+    journal.begun().unwrap();
     let means = means(libraries, dir);
     let progress = &mut Progress::new(1.0);
     let quick = Request {
