@@ -18,6 +18,7 @@ use copytune_core::direct::mechanism::MOST_CANDIDATES;
 use copytune_core::options::{self, Log, Options};
 use copytune_core::routines::expected::ExpectedCosts;
 use copytune_core::routines::{self, Features, Mask};
+use copytune_core::state::Refusal;
 use copytune_core::state::calibration::Machine;
 use copytune_core::state::costs;
 use core::ffi::{CStr, c_int};
@@ -190,6 +191,8 @@ fn expected(options: &Options, rank: u32) -> Option<Arc<ExpectedCosts>> {
             log::say(Level::Debug, format_args!("{what} in {taken:.3} ms"));
             found.map(Arc::new)
         }
+        // The state's file in that directory has said so.
+        Err(Refusal::Unreadable { .. }) => None,
         Err(reason) => {
             if rank == 0 {
                 log::say(Level::Summary, format_args!("{reason}"));
