@@ -413,7 +413,7 @@ impl Model {
         let excess = relative - predicted;
         // Preemption only ever makes slower: upwards, however little is known of the choices, a single execution
         // moves them by a few percent more than noise would.
-        let above = greatest(least(spread, self.noise + SURPRISE), self.surprise);
+        let above = least(spread, self.noise + SURPRISE);
         let (residual, certainty) = match excess * excess <= CLIP * CLIP * above {
             true => (excess, inverse),
             false => cut_off(excess, spread, greatest(above, self.surprise)),

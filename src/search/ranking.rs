@@ -45,9 +45,11 @@ pub(crate) struct Variable {
     untried: Vec<u16>,
     /// Number of those that were drawn.
     drawn: usize,
-    /// Of the places in `untried`, those before this one are drawn one after the other, the others now and then; no place is
-    /// beyond it where nothing was predicted.
-    promised: usize,
+    /// Of the places in `untried`, those before this one are drawn one after the other, the others now and then as far as they
+    /// may be drawn.
+    preferred: usize,
+    /// Whether those others were predicted to be worse.
+    is_predicted: bool,
     /// Draws since the last of those others.
     since_explorer: u8,
     /// Number of choices that may be drawn: the first so many by their numbers.
@@ -86,9 +88,10 @@ impl Variable {
         let mut variable = Self {
             leaders,
             effects,
+            preferred: untried.len(),
             untried,
             drawn: 0,
-            promised: usize::MAX,
+            is_predicted: false,
             since_explorer: 0,
             open: entries.len() as u16,
             trying: 0,
@@ -108,12 +111,20 @@ impl Variable {
         let left = self.untried.get_mut(self.drawn..).unwrap_or_default();
         // Stable: those that may be drawn keep their order.
         left.sort_by_key(|&choice| choice >= open);
+        self.preferred = self.preferred.min(self.drawable());
+    }
+
+    /// Of the places in `untried`, the first beyond which none may be drawn.
+    fn drawable(&self) -> usize {
+        let left = self.untried.get(self.drawn..).unwrap_or_default();
+        let open = left.iter().filter(|&&choice| choice < self.open);
+        self.drawn + open.count()
     }
 
     /// All choices may be drawn, whatever was predicted of them.
     pub(crate) fn let_in(&mut self) {
         self.open = self.entries.len() as u16;
-        self.promised = usize::MAX;
+        (self.preferred, self.is_predicted) = (self.untried.len(), false);
     }
 
     /// Takes effects of choices that were not tried for known, as far as there are predictions (finite ones), with a doubt that
@@ -163,7 +174,7 @@ impl Variable {
             let other = random.below(last as u32 + 1) as usize;
             others.swap(last, other);
         }
-        self.promised = self.drawn + promising;
+        (self.preferred, self.is_predicted) = (self.drawn + promising, true);
         // Each variable has its own turn, so that one explores at a time.
         self.since_explorer = random.below(u32::from(EXPLORER)) as u8;
         self.rank_anew(|choice, cell| choice == 0 || cell.tried > 0 || usable(choice).is_some());
@@ -179,10 +190,10 @@ impl Variable {
     /// What was predicted is not believed any more: choices that were not tried are unknown again, the others as uncertain as
     /// they were at first, and all are drawn.
     pub(crate) fn disbelieve(&mut self) {
-        if self.promised == usize::MAX {
+        if !self.is_predicted {
             return;
         }
-        self.promised = usize::MAX;
+        (self.preferred, self.is_predicted) = (self.drawable(), false);
         let unknown = Cell::unknown();
         for entry in self.entries.iter_mut().skip(1) {
             entry.predicted = 0.0;
@@ -214,7 +225,7 @@ impl Variable {
     #[inline(always)]
     pub(crate) fn next_untried(&mut self) -> Option<u16> {
         let next = *self.untried.get(self.drawn)?;
-        if next >= self.open || self.drawn >= self.promised && !self.is_explorers_turn() {
+        if self.drawn >= self.preferred && !self.is_explorers_turn(next) {
             return None;
         }
         self.drawn += 1;
@@ -222,7 +233,10 @@ impl Variable {
     }
 
     #[inline(never)]
-    fn is_explorers_turn(&mut self) -> bool {
+    fn is_explorers_turn(&mut self, next: u16) -> bool {
+        if next >= self.open {
+            return false;
+        }
         self.since_explorer = (self.since_explorer + 1) % EXPLORER;
         self.since_explorer == 0
     }
@@ -236,12 +250,10 @@ impl Variable {
         }
         let left = self.untried.get_mut(self.drawn..).unwrap_or_default();
         if let Some(place) = left.iter().position(|&untried| untried == choice) {
-            if self.drawn < self.promised && self.drawn + place >= self.promised {
-                // An explorer that was not drawn as one: the promising ones before it stay so.
-                left[..=place].rotate_right(1);
-                self.promised += 1;
-            } else {
-                left.swap(0, place);
+            // Those before it keep their order, and those that may be drawn stay before the others.
+            left[..=place].rotate_right(1);
+            if self.drawn + place >= self.preferred {
+                self.preferred += 1;
             }
             self.drawn += 1;
         }

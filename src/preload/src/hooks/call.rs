@@ -15,7 +15,7 @@ use core::ptr::NonNull;
 pub extern "C" fn enter(entry: &'static EntryPoint, arguments: Arguments) -> Entered {
     // SAFETY: the calling thread's own block, which no reference is held to.
     let thread = unsafe { &mut *words::thread() };
-    if thread.frame | thread.dormant == 0
+    if thread.frame | thread.dormant | thread.asleep == 0
         && phase::is_fast_path()
         && let Some(session) = NonNull::new(thread.session)
     {
@@ -61,9 +61,6 @@ extern "C" fn enter_followed(
     }
     // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
     let session = unsafe { session.as_mut() };
-    if thread.asleep > 0 {
-        session.wake(thread.rise());
-    }
     let mut after = After::Reset;
     if let Some((active, and_then)) = phase::guarded(|| session.enter(entry, arguments)) {
         (thread.active, after) = (active, and_then);
@@ -101,12 +98,31 @@ fn enter_outermost(
     entry: &'static EntryPoint,
     arguments: Arguments,
     thread: &mut Thread,
+    session: NonNull<Session>,
+) -> Entered {
+    match thread.dormant | thread.asleep {
+        0 => enter_followed(entry, arguments, thread, session),
+        _ => enter_dormant(entry, arguments, thread, session),
+    }
+}
+
+/// An outermost call of a thread that is dormant, or was until its last call.
+#[inline(never)]
+extern "C" fn enter_dormant(
+    entry: &'static EntryPoint,
+    arguments: Arguments,
+    thread: &mut Thread,
     mut session: NonNull<Session>,
 ) -> Entered {
-    if thread.dormant == 0 || entry.is_life_cycle {
+    if thread.dormant == 0 {
+        // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
+        unsafe { session.as_mut() }.wake(thread.rise());
         return enter_followed(entry, arguments, thread, session);
     }
-    // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
+    if entry.is_life_cycle {
+        return enter_followed(entry, arguments, thread, session);
+    }
+    // SAFETY: as above.
     let session = unsafe { session.as_mut() };
     let after = phase::guarded(|| session.pass_dormant(entry, arguments)).unwrap_or(After::Reset);
     if session.shown.is_some() {
