@@ -29,8 +29,6 @@ pub struct Means {
 
 /// One run of the program times this.
 pub struct Run<'a> {
-    /// What it is run with.
-    pub programs: &'a Programs<'a>,
     /// The library.
     pub library: &'a Library,
     /// How its messages are copied.
@@ -39,18 +37,19 @@ pub struct Run<'a> {
     pub sizes: Vec<Size>,
 }
 
-/// Runs the program; that it fails is a note of the step.
+/// Compiles the program, where that was not done before, and runs it; that one of them fails is a note of the step.
 pub fn run(run: &Run, means: &Means) -> Step {
     let began = Instant::now();
-    let family = run.library.family;
-    let mut step = time(run, means).unwrap_or_else(|sentence| Step {
-        notes: vec![format!(
-            "{}, {}: not measured: {sentence}",
-            family.title(),
-            title(run.path)
-        )],
+    let title = title(run.path);
+    let family = run.library.family.title();
+    let programs = Programs::build(&means.cache, run.library);
+    let preparing = began.elapsed().as_secs_f64();
+    let found = programs.and_then(|programs| time(run, &programs, means));
+    let mut step = found.unwrap_or_else(|sentence| Step {
+        notes: vec![format!("{family}, {title}: not measured: {sentence}")],
         ..Step::default()
     });
+    step.preparing = preparing;
     step.seconds = began.elapsed().as_secs_f64();
     step
 }
@@ -66,7 +65,7 @@ pub fn title(path: Path) -> &'static str {
     }
 }
 
-fn time(run: &Run, means: &Means) -> Result<Step, String> {
+fn time(run: &Run, programs: &Programs, means: &Means) -> Result<Step, String> {
     let nowhere = PathBuf::new();
     let shim = match (&means.shim, run.path) {
         (Err(sentence), Path::Direct) => return Err(sentence.clone()),
@@ -75,7 +74,7 @@ fn time(run: &Run, means: &Means) -> Result<Step, String> {
     };
     let state = means.scratch.join("state");
     let sizes = run.sizes.iter().map(|(bytes, _)| bytes.to_string());
-    let job = run.programs.job(run.path, (shim, &state));
+    let job = programs.job(run.path, (shim, &state));
     let job = job.arg(ROUNDS).args(sizes).limit(LIMIT);
     let output = job.run(&means.scratch)?;
     let lines = paths::lines(run.path, &output)?;

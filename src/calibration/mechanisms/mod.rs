@@ -16,7 +16,7 @@ use super::{Request, sizes};
 use crate::bench::Progress;
 use crate::bench::journal::Journal;
 use crate::bench::mpi::Library;
-use crate::bench::paths::{PATHS, Programs};
+use crate::bench::paths::PATHS;
 use crate::models::calibrate;
 use crate::models::mechanisms::Mechanism;
 use crate::models::model::Point;
@@ -28,7 +28,6 @@ use alone::Part;
 use messages::Run;
 use schedule::Step;
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 /// What part of a calibration's time is the mechanisms'; they have what the routines leave besides.
 pub const SHARE: f64 = 0.2;
@@ -63,8 +62,8 @@ impl Task<'_> {
     }
 }
 
-/// Measures for so many seconds at most; what an interrupted calibration has kept is not measured again. One run of a library may
-/// take longer than what is left.
+/// Measures for so many seconds; what an interrupted calibration has kept is not measured again. One run of a library may take longer than
+/// what is left, and what needs none is measured once in any case.
 ///
 /// # Errors
 /// What was found cannot be kept, or there is no thread: one sentence.
@@ -76,30 +75,16 @@ pub fn run(
     budget: f64,
     (journal, progress): (&Journal, &mut Progress),
 ) -> Result<Found, String> {
-    let began = Instant::now();
     let has_partner = processors.1.is_some();
     let mut notes = Vec::new();
-    let mut built = Vec::new();
-    for library in means
-        .libraries
-        .iter()
-        .filter(|_| has_partner && budget > 0.0)
-    {
-        progress.step(&format!("{}: compiling", library.family.title()));
-        match Programs::build(&means.cache, library) {
-            Ok(programs) => built.push((library, programs)),
-            Err(sentence) => notes.push(format!(
-                "the mechanisms of {} were not measured: {sentence}",
-                library.family.title()
-            )),
-        }
-    }
     if means.libraries.is_empty() {
         let sentence = "no MPI library is installed: mechanisms were measured without any";
         notes.push(sentence.to_owned());
     }
-    let compiling = began.elapsed().as_secs_f64();
-    let tasks = tasks(request, &built, has_partner);
+    let tasks = tasks(request, &means.libraries, has_partner);
+    // What needs no library must always be there.
+    let always = tasks.iter().filter(|task| matches!(task, Task::Alone(_)));
+    let always = always.count();
     // Where a library's messages do not arrive by default, nothing else of it is tried.
     let needs = |task: usize| {
         let library = |task: &Task| match task {
@@ -111,7 +96,7 @@ pub fn run(
         let first = places.find(|(_, task)| library(task) == Some(of))?.0;
         (first != task).then_some(first)
     };
-    let timed = schedule::run(tasks.len(), budget - compiling, needs, |task, round| {
+    let timed = schedule::run(tasks.len(), always, budget, needs, |task, round| {
         let title = tasks[task].title();
         progress.step(&format!("mechanisms, round {}: {title}", round + 1));
         let step = journal.step(&format!("mechanisms {round} {title}"), || {
@@ -137,25 +122,20 @@ pub fn run(
     Ok(Found {
         models,
         notes,
-        seconds: compiling + timed.seconds,
+        seconds: timed.seconds,
     })
 }
 
-fn tasks<'a>(
-    request: &Request,
-    built: &'a [(&'a Library, Programs<'a>)],
-    has_partner: bool,
-) -> Vec<Task<'a>> {
+fn tasks<'a>(request: &Request, libraries: &'a [Library], has_partner: bool) -> Vec<Task<'a>> {
     let mut tasks: Vec<Task> = alone::parts(has_partner)
         .into_iter()
         .map(Task::Alone)
         .collect();
     // By the default first, then all libraries by turns: what there is no time for is missing of all.
     for path in PATHS {
-        for (library, programs) in built {
+        for library in libraries.iter().filter(|_| has_partner) {
             if path.is_of(library.family) {
                 tasks.push(Task::Messages(Run {
-                    programs,
                     library,
                     path,
                     sizes: plan::of_run(path, library.family, request.quick, request.seed),

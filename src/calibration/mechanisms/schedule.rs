@@ -10,6 +10,8 @@ const ROUNDS: u32 = 15;
 pub struct Step {
     /// That it took.
     pub seconds: f64,
+    /// Of these, those that another one of the same task need not take.
+    pub preparing: f64,
     /// The library's name and version; empty where there is none.
     pub library: String,
     /// What was timed.
@@ -47,12 +49,14 @@ pub struct Found {
 }
 
 /// Has each of so many tasks performed once in each round, while there is time: `budget` seconds. A task that took longer than what is
-/// left is passed over. One that has a note is not performed again, nor are those that `needs` it.
+/// left is passed over; but the first `always` of them are performed once, whatever time there is. One that has a note is not performed
+/// again, nor are those that `needs` it.
 ///
 /// # Errors
 /// Those of `perform`.
 pub fn run(
     tasks: usize,
+    always: usize,
     budget: f64,
     needs: impl Fn(usize) -> Option<usize>,
     mut perform: impl FnMut(usize, u32) -> Result<Step, String>,
@@ -65,12 +69,14 @@ pub fn run(
         for task in 0..tasks {
             let expected = took[task].unwrap_or(0.0);
             let is_over = has_failed[task] || needs(task).is_some_and(|other| has_failed[other]);
-            if is_over || found.seconds >= budget || found.seconds + expected > budget {
+            let is_late = found.seconds >= budget || found.seconds + expected > budget;
+            let must_be = round == 0 && task < always;
+            if is_over || (is_late && !must_be) {
                 continue;
             }
             let step = perform(task, round)?;
             found.seconds += step.seconds;
-            took[task] = Some(step.seconds);
+            took[task] = Some(step.seconds - step.preparing);
             has_failed[task] = !step.notes.is_empty();
             found.notes.extend(step.notes.iter().cloned());
             found.steps.push(step);
@@ -107,7 +113,7 @@ mod tests {
     fn order(budget: f64, seconds: [f64; 3], failing: Option<usize>) -> (Vec<(u32, usize)>, Found) {
         let mut made = Vec::new();
         let needs = |task| (task == 2).then_some(1);
-        let found = run(3, budget, needs, |task, round| {
+        let found = run(3, always, budget, needs, |task, round| {
             made.push((round, task));
             let mut step = step(task, seconds[task]);
             if failing == Some(task) {
@@ -148,11 +154,42 @@ mod tests {
         assert_eq!((made.len(), &found.left[..]), (2, &[2][..]));
         let (made, found) = order(0.0, [1.0; 3], None);
         assert_eq!((made.len(), &found.left[..]), (0, &[0, 1, 2][..]));
+        let (made, found) = order_with(2, -5.0, [1.0; 3], None);
+        assert_eq!(
+            (&made[..], &found.left[..]),
+            (&[(0, 0), (0, 1)][..], &[2][..])
+        );
+    }
+
+    #[test]
+    fn what_comes_once_is_not_expected_again() {
+        let mut made = 0;
+        let found = run(
+            1,
+            0,
+            12.0,
+            |_| None,
+            |task, round| {
+                made += 1;
+                let preparing = if round == 0 { 9.0 } else { 0.0 };
+                Ok(Step {
+                    preparing,
+                    ..step(task, 1.0 + preparing)
+                })
+            },
+        );
+        assert_eq!((made, found.expect("no step failed").seconds), (3, 12.0));
     }
 
     #[test]
     fn an_error_ends_it() {
-        let failed = run(2, 9.0, |_| None, |_, _| Err::<Step, _>("reason".to_owned()));
+        let failed = run(
+            2,
+            0,
+            9.0,
+            |_| None,
+            |_, _| Err::<Step, _>("reason".to_owned()),
+        );
         assert_eq!(failed.err().as_deref(), Some("reason"));
     }
 }

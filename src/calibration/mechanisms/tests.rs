@@ -221,7 +221,8 @@ fn library(mpicc: &str) -> Library {
     }
 }
 
-/// Times are measured here, but nothing is asked of them; the budget ends after the first step.
+/// Times are measured here, but nothing is asked of them; there is no time, so that everything without a library is timed once, and
+/// nothing else.
 fn found(libraries: Vec<Library>, processors: (Option<usize>, Option<usize>)) -> Found {
     let dir = tempfile::tempdir().unwrap();
     found_in(dir.path(), libraries, processors)
@@ -253,7 +254,7 @@ fn found_in(
 }
 
 #[test]
-fn without_a_library_a_compiler_or_a_launcher_the_machine_is_measured_all_the_same() {
+fn without_a_library_or_time_for_it_the_machine_is_measured_all_the_same() {
     let processors = crate::timing::processors();
     let none = found(Vec::new(), processors);
     assert!(
@@ -265,14 +266,13 @@ fn without_a_library_a_compiler_or_a_launcher_the_machine_is_measured_all_the_sa
     if processors.1.is_none() {
         return println!("skipped: one core");
     }
-    let compiler = found(vec![library("/nowhere/mpicc")], processors);
+    let late = found(vec![library("/nowhere/mpicc")], processors);
     assert!(
-        compiler
-            .notes
+        late.notes
             .iter()
-            .any(|note| note.contains("/nowhere/mpicc cannot be started")),
+            .any(|note| note.starts_with("there was no time for MPICH, default settings")),
         "{:?}",
-        compiler.notes
+        late.notes
     );
 }
 
@@ -294,35 +294,35 @@ fn what_an_interrupted_calibration_has_kept_is_not_measured_again() {
 }
 
 #[test]
-fn a_launcher_that_fails_is_a_sentence() {
+fn a_compiler_or_a_launcher_that_fails_is_a_sentence() {
     let dir = tempfile::tempdir().unwrap();
-    let (library, means) = (library("true"), means(Vec::new(), dir.path()));
-    let programs = Programs::build(&means.cache, &library).unwrap();
-    let step = |path| {
-        let sizes = plan::of_run(path, library.family, true, 7);
+    let means = means(Vec::new(), dir.path());
+    let note = |mpicc: &str, path| {
+        let library = library(mpicc);
         let run = Run {
-            programs: &programs,
             library: &library,
             path,
-            sizes,
+            sizes: plan::of_run(path, library.family, true, 7),
         };
-        messages::run(&run, &means)
+        let failed = messages::run(&run, &means);
+        assert!(failed.times.is_empty() && failed.seconds >= failed.preparing);
+        let [note] = &failed.notes[..] else {
+            panic!("{failed:?}");
+        };
+        assert_eq!(note.lines().count(), 1, "{note}");
+        note.clone()
     };
-    let failed = step(Path::Default);
-    assert!(failed.times.is_empty() && failed.seconds > 0.0);
-    let [note] = &failed.notes[..] else {
-        panic!("{failed:?}");
-    };
+    let launcher = note("true", Path::Default);
     assert!(
-        note.starts_with("MPICH, default settings: not measured: ")
-            && note.contains("false -bind-to")
-            || note.contains("false -np"),
-        "{note}"
+        launcher.starts_with("MPICH, default settings: not measured: false ")
+            && launcher.contains("exit status: 1"),
+        "{launcher}"
     );
-    assert_eq!(note.lines().count(), 1);
-    let direct = step(Path::Direct);
-    assert_eq!(
-        direct.notes,
-        ["MPICH, direct copies: not measured: no library"]
+    let direct = note("true", Path::Direct);
+    assert_eq!(direct, "MPICH, direct copies: not measured: no library");
+    let compiler = note("/nowhere/mpicc", Path::Default);
+    assert!(
+        compiler.contains("/nowhere/mpicc cannot be started"),
+        "{compiler}"
     );
 }
