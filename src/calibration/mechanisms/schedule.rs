@@ -111,9 +111,18 @@ mod tests {
 
     /// The steps that were made, as (round, task).
     fn order(budget: f64, seconds: [f64; 3], failing: Option<usize>) -> (Vec<(u32, usize)>, Found) {
+        order_with(0, budget, seconds, failing)
+    }
+
+    fn order_with(
+        required: usize,
+        budget: f64,
+        seconds: [f64; 3],
+        failing: Option<usize>,
+    ) -> (Vec<(u32, usize)>, Found) {
         let mut made = Vec::new();
         let needs = |task| (task == 2).then_some(1);
-        let found = run(3, always, budget, needs, |task, round| {
+        let found = run(3, required, budget, needs, |task, round| {
             made.push((round, task));
             let mut step = step(task, seconds[task]);
             if failing == Some(task) {
