@@ -16,6 +16,7 @@ pub mod tables;
 use crate::bench::journal::Journal;
 use crate::bench::{self, Progress};
 use crate::models::copies::{COPY, NO_CACHE};
+use crate::models::levels;
 use crate::models::sample::Sample;
 use crate::models::{calibrate, model::Point};
 use crate::routines::{Caches, Features, catalogue};
@@ -78,7 +79,8 @@ fn measure(
     };
     let after = all * mechanisms::SHARE;
     let both = (&mut *progress, after);
-    let timed = rounds::run(&plan, &routines, (own, other), journal, both)?;
+    let mut timed = rounds::run(&plan, &routines, (own, other), journal, both)?;
+    let moved = level(&plan, &mut timed.times);
     let left = all - timed.seconds;
     progress.plan(left);
     let caches = &begun.caches;
@@ -97,6 +99,7 @@ fn measure(
     calibration.quick = request.quick;
     calibration.rounds = timed.rounds;
     calibration.mechanisms = found.models;
+    calibration.notes.extend(moved);
     calibration.notes.extend(found.notes);
     if other.is_none() {
         let sentence = "this process may use one core only: nothing was measured that needs two";
@@ -107,6 +110,28 @@ fn measure(
         routines: samples(&plan, &timed.times),
     };
     Ok((calibration, samples))
+}
+
+/// Rounds that differed by more are told: all routines took so much longer in one than in another.
+const MOVED: f64 = 1.5;
+
+/// Takes out what all routines have in common in a round, for each size; one sentence where that was much.
+fn level(plan: &[Series], times: &mut [Times]) -> Option<String> {
+    let mut moved = Vec::new();
+    for (series, times) in plan.iter().zip(times) {
+        let sizes: Vec<u64> = series.points.iter().map(|of| of.bytes as u64).collect();
+        let ratio = levels::level(&sizes, times);
+        if ratio > MOVED {
+            moved.push(format!("{} ({ratio:.1} times)", series.title()));
+        }
+    }
+    (!moved.is_empty()).then(|| {
+        format!(
+            "all routines together took longer in some rounds than in others: {}; the processors may have been moved, as virtual machines do. \
+             Routines are compared as if they had not; what they take is that of the round in the middle",
+            moved.join(", ")
+        )
+    })
 }
 
 /// What was timed.

@@ -248,6 +248,28 @@ fn a_busy_machine_is_seen_by_the_spread() {
     assert!(calibration(0.3).usable(&here, path).is_err());
 }
 
+/// The last rounds take thrice as long, all routines alike.
+#[test]
+fn a_machine_that_moves_is_told_and_is_no_busy_one() {
+    let plan = series(&request(), &CACHES, true);
+    let mut times = times(&plan, 9, 0.02);
+    assert_eq!(level(&plan, &mut times.clone()), None);
+    let dirty = |series: &Series| series.state == State::Dirty;
+    let at = plan.iter().position(dirty).unwrap();
+    for times in &mut times[at] {
+        times[4..].iter_mut().for_each(|seconds| *seconds *= 3.0);
+    }
+    let told = level(&plan, &mut times).unwrap();
+    assert!(told.contains(": dirty, 1 core (3."), "{told}");
+    let found = models(&plan, &times, &CACHES);
+    assert!(found.spread < 0.05, "{}", found.spread);
+    // What is not common to all routines stays.
+    let mut busy = self::times(&plan, 9, 0.3);
+    level(&plan, &mut busy);
+    let spread = models(&plan, &busy, &CACHES).spread;
+    assert!(spread > 0.2, "{spread}");
+}
+
 #[test]
 fn tables_have_a_row_for_each_model() {
     let found = calibration(0.01);

@@ -49,6 +49,15 @@ pub static COPY: Specification = Specification {
             name: "beyond L2",
             value: |x| beyond(x[0], x[2]),
         },
+        // The last cache is shared with other cores, on a virtual machine with other machines: part of it may be had.
+        Term {
+            name: "beyond L3/8",
+            value: |x| beyond(x[0], x[3] / 8.0),
+        },
+        Term {
+            name: "beyond L3/4",
+            value: |x| beyond(x[0], x[3] / 4.0),
+        },
         Term {
             name: "beyond L3",
             value: |x| beyond(x[0], x[3]),

@@ -11,6 +11,7 @@
 pub mod copies;
 pub mod fit;
 mod least_squares;
+pub mod levels;
 pub mod mechanisms;
 pub mod memory;
 pub mod model;

@@ -13,11 +13,13 @@ use super::measured::{self, Measured};
 use super::{catalogue_version, cpu_model};
 use crate::models::Calibrated;
 use crate::models::copies::NO_CACHE;
+use crate::models::sample::half_width;
 
 /// Most models that are believed.
 const MOST_MODELS: usize = 10_000;
-/// From this spread of repeated timings on, a calibration is not to be trusted: the models are to be within 10 %.
-pub const TRUSTED_SPREAD: f64 = 0.10;
+/// Half-width of the 95 % interval of what was timed, relative, from which on a calibration is not to be trusted: the models are to be
+/// within 10 %.
+pub const TRUSTED: f64 = 0.10;
 /// Rounds below which nothing tells how much timings differ.
 pub const LEAST_ROUNDS: u32 = 3;
 
@@ -163,8 +165,8 @@ pub enum Unfit {
     File(Refusal),
     /// It is of another machine, or of what this one was.
     Other(PathBuf, Vec<&'static str>),
-    /// The machine was busy.
-    Busy(PathBuf, f64),
+    /// The machine was busy: spread of repeated timings, and rounds.
+    Busy(PathBuf, f64, u32),
     /// There was not enough time.
     Short(PathBuf, u32),
 }
@@ -196,10 +198,11 @@ impl Unfit {
                 path.display(),
                 differs.join(" and ")
             ),
-            Unfit::Busy(path, spread) => write!(
+            Unfit::Busy(path, spread, rounds) => write!(
                 out,
-                "the calibration {} is not used, because repeated timings differed by {:.0} %: run `{command}` again while nothing else runs",
+                "the calibration {} is not used, because its times are known to ±{:.0} % only; repeated timings differed by {:.0} %: run `{command}` again while nothing else runs",
                 path.display(),
+                half_width(*spread, *rounds) * 100.0,
                 spread * 100.0
             ),
             Unfit::Short(path, rounds) => write!(

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::calibration::{LEAST_ROUNDS, Machine, TRUSTED_SPREAD, Unfit};
+use super::calibration::{LEAST_ROUNDS, Machine, TRUSTED, Unfit};
 use super::content::Body;
 use super::error::StateError;
 use super::{envelope, store};
+use crate::models::sample::half_width;
 
 /// What such a file says of how it came about.
 pub(super) trait Measured: Body {
@@ -35,8 +36,8 @@ pub(super) fn usable<T: Measured>(of: &T, here: &Machine, path: &Path) -> Result
     if of.rounds() < LEAST_ROUNDS {
         return Err(Unfit::Short(path.to_owned(), of.rounds()));
     }
-    if of.spread() > TRUSTED_SPREAD {
-        return Err(Unfit::Busy(path.to_owned(), of.spread()));
+    if half_width(of.spread(), of.rounds()) > TRUSTED {
+        return Err(Unfit::Busy(path.to_owned(), of.spread(), of.rounds()));
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ use crate::models::mechanisms::Mechanism;
 use crate::models::model::Point;
 use crate::models::sample::Sample;
 use crate::routines::Caches;
-use crate::state::calibration::{MechanismModel, NO_LIBRARY, TRUSTED_SPREAD};
+use crate::state::calibration::{MechanismModel, NO_LIBRARY};
 use crate::stats;
 use alone::Part;
 use messages::Run;
@@ -229,16 +229,19 @@ fn model(
     Ok((model, stats::median(&spreads).unwrap_or(0.0)))
 }
 
+/// From this spread of a mechanism's timings on the machine counts as busy.
+const BUSY: f64 = 0.25;
+
 /// A sentence where timings differed so much that the machine was busy.
 fn restless(models: &[MechanismModel]) -> Option<String> {
-    let busy = models.iter().filter(|of| of.spread > TRUSTED_SPREAD);
+    let busy = models.iter().filter(|of| of.spread > BUSY);
     let names: Vec<String> = busy
         .map(|of| format!("{} ({})", of.mechanism, of.library))
         .collect();
     (!names.is_empty()).then(|| {
         format!(
             "repeated timings differed by more than {:.0} % for {}: the machine may have been busy",
-            TRUSTED_SPREAD * 100.0,
+            BUSY * 100.0,
             names.join(", ")
         )
     })

@@ -146,7 +146,7 @@ fn models_of_a_known_machine_are_good_and_cross_where_it_does() {
 
 #[test]
 fn tables_and_notes_name_what_was_found() {
-    let found = calibration(0.5);
+    let found = calibration(1.0);
     let note = restless(&found.mechanisms).unwrap();
     assert!(
         note.contains("kernel (Open MPI v4.1.4)") && !note.contains('\n'),
