@@ -59,6 +59,9 @@ impl Args {
             Err(why) if why.is_to_be_told() => eprintln!("copytune: {why}"),
             Err(_) => {}
         }
+        if let Some(costs) = states::costs_of(chosen) {
+            report.add_expectations(&costs);
+        }
         let recorded = recorded(&path, &chosen.key, self.part.rank, &mut symbols);
         let learnt;
         let flow = match &recorded {

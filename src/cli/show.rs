@@ -48,6 +48,9 @@ impl Args {
         if self.memory {
             report.add_memory(&states::memory_of(newest)?)?;
         }
+        if let Some(costs) = states::costs_of(newest) {
+            report.add_expectations(&costs);
+        }
         let now = states::now();
         if self.json {
             println!("{}", report::to_json(&report)?);

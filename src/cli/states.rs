@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use copytune_core::options::Options;
+use copytune_core::routines::expected::ExpectedCosts;
 use copytune_core::state::calibration::Machine;
+use copytune_core::state::costs;
 use copytune_core::state::memory::{self, MemoryCalibration, MemoryUnfit};
 use copytune_core::state::ways::{self, Ways};
 use copytune_core::state::{State, states_at};
@@ -134,6 +136,19 @@ pub fn memory_of(state: &State) -> Result<MemoryCalibration, NoMemory> {
     let beside = state.files.first().and_then(|file| file.parent());
     let found = memory::find_usable(beside, Options::from_env().0.dir, &here);
     found.map(|(found, _)| found).map_err(NoMemory::Unfit)
+}
+
+/// What the calibration of a state's machine, which must be this one, expects of routines: that beside the state, or else the user's.
+/// `None` where there is none that can be read; `copytune show` tells why.
+pub fn costs_of(state: &State) -> Option<ExpectedCosts> {
+    let here = Machine::here();
+    if state.key.cpu != here.cpu {
+        return None;
+    }
+    let beside = state.files.first().and_then(|file| file.parent());
+    let places = beside.map(Path::to_owned).into_iter();
+    (places.chain(Options::from_env().0.dir))
+        .find_map(|dir| costs::load(&dir, &here).ok().flatten())
 }
 
 /// The states, one in a line.

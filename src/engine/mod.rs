@@ -11,6 +11,7 @@ mod interval;
 mod knowledge;
 mod node;
 mod partition;
+mod predictions;
 mod recorded;
 mod retired;
 mod schedule;

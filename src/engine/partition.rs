@@ -138,6 +138,7 @@ impl Engine {
             self.hold(id);
             return;
         }
+        self.heed_verdicts();
         let settings = self.settings(self.identity(id));
         let variables: Vec<Variable> = self
             .tracker

@@ -168,6 +168,7 @@ impl Engine {
         let members = self.members(id);
         let identity = self.identity_of(&members);
         let settings = self.settings(identity);
+        self.heed_verdicts();
         if let Some(before) = self.retired.take(identity) {
             if let Some(interval) = self.intervals.get_mut(id as usize) {
                 interval.go_on(before, &settings);

@@ -1,6 +1,7 @@
 //! What the shares of the ways of copying mean, and the summary line of a run.
 
 use crate::options::Options;
+use crate::search::Verdicts;
 use crate::state::Key;
 use crate::state::format::{Copied, RankState};
 use crate::state::ways::Ways;
@@ -129,6 +130,7 @@ pub fn summary_line<'a>(
     let mut seen = 0u32;
     let mut not_direct = "";
     let mut messages = Vec::new();
+    let mut verdicts = Verdicts::default();
     let ranks: Vec<&RankState> = ranks.into_iter().collect();
     let direct = Direct::of(ranks.iter().copied());
     for state in ranks {
@@ -141,6 +143,7 @@ pub fn summary_line<'a>(
         tally.add(state);
         saved.add(state);
         unseen.add(state);
+        verdicts.add(state.verdicts);
     }
     let on = match (seen, key.ranks) {
         (1, 1) => "on 1 rank".to_owned(),
@@ -174,6 +177,13 @@ pub fn summary_line<'a>(
     }
     if let Some(faster) = other {
         line.push_str(&format!("; {}", faster.in_short()));
+    }
+    if verdicts.refute() {
+        line.push_str(&format!(
+            "; this machine's calibration was set aside: it does not fit {} of {} searches, `copytune calibrate` makes a new one",
+            verdicts.refuted,
+            verdicts.refuted + verdicts.upheld
+        ));
     }
     line.push_str("; `copytune show` has the details");
     line

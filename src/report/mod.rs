@@ -5,6 +5,7 @@ mod advice;
 mod comparison;
 mod decision;
 mod direct;
+pub mod expectations;
 mod json;
 mod knobs;
 mod learnt;

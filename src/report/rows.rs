@@ -12,6 +12,7 @@ use super::advice::{Unseen, advice};
 use super::comparison::Comparison;
 use super::decision::{Decision, Tally};
 use super::direct::Direct;
+use super::expectations::{self, Fit, Known};
 use super::memory::{IntervalMemory, MemoryUse};
 use super::ranks::{RankPart, RankRow, known};
 use super::sums::{frequencies, mean, total};
@@ -58,6 +59,9 @@ pub struct Report {
     /// What the intervals' memory use was held against, where it was ([`Report::add_memory`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryUse>,
+    /// How the machine's calibration fits what was learnt, where that was looked at ([`Report::add_expectations`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
 }
 
 /// A call site over all ranks.
@@ -127,6 +131,12 @@ pub struct IntervalRow {
     /// Its memory use, where that was looked at and a copy was seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<IntervalMemory>,
+    /// What searches have learnt of routines, of all ranks.
+    #[serde(skip)]
+    pub(super) known: Vec<Known>,
+    /// How the calibration fits that, where it was looked at and something was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
 }
 
 /// A node of an interval.
@@ -208,6 +218,7 @@ impl Report {
             intervals,
             by_rank,
             memory: None,
+            fit: None,
             key: state.key.clone(),
         })
     }
@@ -254,6 +265,7 @@ struct JoinedInterval {
     stopped: Vec<u64>,
     parts: Vec<Interval>,
     ranks: Vec<RankPart>,
+    known: Vec<Known>,
 }
 
 impl Joined {
@@ -285,10 +297,12 @@ impl Joined {
                     stopped: Vec::new(),
                     parts: Vec::new(),
                     ranks: Vec::new(),
+                    known: Vec::new(),
                 });
             }
             let joined = &mut self.intervals[place];
             joined.parts.push(interval.clone());
+            (joined.known).extend(expectations::known(interval, &state.sites));
             joined
                 .ranks
                 .push(RankPart::new(rank, interval, &state.sites));
@@ -437,6 +451,8 @@ fn interval_row(joined: JoinedInterval, new: &[usize]) -> IntervalRow {
         reasons,
         by_rank: joined.ranks,
         memory: None,
+        known: joined.known,
+        fit: None,
     }
 }
 

@@ -30,6 +30,7 @@ pub(in crate::report) fn rank(gain: f64, phase: Phase) -> RankState {
         unfit: false,
         direct: DirectCopies::default(),
         not_direct: String::new(),
+        verdicts: Default::default(),
         seconds: 9.0,
         copied: Copied {
             user: 1 << 20,

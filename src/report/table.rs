@@ -78,6 +78,9 @@ fn heading(report: &Report, now: u64) -> Vec<String> {
     if let Some(other) = &report.other_ways {
         lines.push(format!("Note: {}.", other.sentence));
     }
+    if let Some(judgement) = report.fit.as_ref().and_then(|fit| fit.judgement()) {
+        lines.push(format!("Note: {judgement}."));
+    }
     if !report.intervals.is_empty() && (report.ranks.len() > 1 || report.runs > 1) {
         lines.push("TOTAL and EXECUTIONS are sums over ranks and runs.".to_owned());
     }
@@ -166,7 +169,7 @@ fn decision(row: &IntervalRow) -> String {
     }
 }
 
-/// What is said below an interval: why it was not adopted, and how the ranks differ.
+/// What is said below an interval: why it was not adopted, how the ranks differ, and where the calibration is off.
 fn details(row: &IntervalRow) -> impl Iterator<Item = String> {
     let why =
         (!row.reasons.is_empty()).then(|| format!("why not adopted: {}", row.reasons.join("; ")));
@@ -178,7 +181,8 @@ fn details(row: &IntervalRow) -> impl Iterator<Item = String> {
             signed_percent(high)
         )
     });
-    why.into_iter().chain(spread)
+    let off = row.fit.as_ref().and_then(|fit| fit.sentence());
+    why.into_iter().chain(spread).chain(off)
 }
 
 fn node_cells(node: &NodeRow, site: &SiteRow) -> [String; 5] {

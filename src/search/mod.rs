@@ -14,6 +14,7 @@ use crate::search::drafts::{Draft, Plan};
 use crate::search::elites::{Elite, Elites};
 use crate::search::model::{Model, SavedModel};
 use crate::search::prediction::Trial;
+pub use crate::search::prediction::Verdicts;
 use crate::search::strategies::memory::Memory;
 use crate::search::strategies::{Strategy, Verdict, quench};
 use crate::stats::random::Random;

@@ -11,6 +11,7 @@
 
 use crate::search::Search;
 use crate::search::drafts::Plan;
+use serde::{Deserialize, Serialize};
 
 /// The temperature step at which exploration begins: from here on leaders of the rankings are drawn about as often as all others
 /// together.
@@ -37,6 +38,8 @@ const NEAR_BEST: f64 = 0.08;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Trial {
     is_open: bool,
+    /// Whether costs followed predictions, once that is known.
+    held: Option<bool>,
     /// Steps that were left out.
     skipped: u32,
     evaluations: u32,
@@ -81,7 +84,56 @@ impl Trial {
     }
 }
 
+/// What several searches have found of predictions of one source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdicts {
+    /// Searches whose costs followed them.
+    pub upheld: u32,
+    /// Searches whose costs did not.
+    pub refuted: u32,
+}
+
+impl Verdicts {
+    /// Searches that must have refuted predictions before their source is given up: one or two may be unlike all others.
+    const MIN_REFUTED: u32 = 3;
+
+    /// Whether the source is to be given up.
+    pub fn refute(self) -> bool {
+        self.refuted >= Self::MIN_REFUTED && self.refuted > self.upheld
+    }
+
+    /// Nothing was found.
+    pub fn is_empty(&self) -> bool {
+        *self == Verdicts::default()
+    }
+
+    /// Takes in those of other searches.
+    pub fn add(&mut self, others: Verdicts) {
+        self.upheld = self.upheld.saturating_add(others.upheld);
+        self.refuted = self.refuted.saturating_add(others.refuted);
+    }
+}
+
+impl FromIterator<bool> for Verdicts {
+    /// From whether predictions held, of each search.
+    fn from_iter<T: IntoIterator<Item = bool>>(held: T) -> Self {
+        let mut verdicts = Verdicts::default();
+        for held in held {
+            match held {
+                true => verdicts.upheld += 1,
+                false => verdicts.refuted += 1,
+            }
+        }
+        verdicts
+    }
+}
+
 impl Search {
+    /// Whether costs followed the predictions that it started from; `None` where that is not known, or there were none.
+    pub fn prediction_held(&self) -> Option<bool> {
+        self.trial.held
+    }
+
     /// Starts from predictions: `effect` tells for a variable and a choice by how much it changes the interval's cost against the
     /// default choice, in parts of the interval's default cost; -0.1 is 10 % less. What is not finite is no prediction. Makes the
     /// first candidate, the best of every variable, in place of the strategy's first proposal.
@@ -131,6 +183,9 @@ impl Search {
             self.model.surprise = 0.0;
         }
         self.trial.is_open = !refuted && self.trial.evaluations < LONG_TRIAL;
+        if !self.trial.is_open {
+            self.trial.held = Some(!refuted);
+        }
         if refuted {
             self.progress.step -= self.trial.skipped.min(self.progress.step);
             (self.model.variables.iter_mut()).for_each(|variable| variable.disbelieve());

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Key;
+use crate::search::Verdicts;
 
 /// Version of the meaning of these structures.
 pub const SCHEMA: u32 = 1;
@@ -53,6 +54,9 @@ pub struct RankState {
     pub direct: DirectCopies,
     /// Why no message was read directly in the latest run, in a few words; empty where some were, or none would be.
     pub not_direct: String,
+    /// What the latest run's searches have found of the machine's calibration.
+    #[serde(skip_serializing_if = "Verdicts::is_empty")]
+    pub verdicts: Verdicts,
     /// The call sites; everything else names them by index.
     pub sites: Vec<Site>,
     /// The intervals.

@@ -158,6 +158,7 @@ impl Record {
     /// has not met is left out.
     pub fn add(&mut self, engine: &Engine, signatures: &[Signature]) {
         self.state.direct.learning += engine.spent_learning() * self.tick;
+        self.state.verdicts.add(engine.verdicts());
         let tracker = engine.tracker();
         let met = |node: NodeId| {
             engine.node(node).is_some_and(|node| node.calls > 0)

@@ -33,6 +33,7 @@ pub(super) fn merge(known: RankState, mut run: RankState) -> RankState {
         latest: run.copied,
         direct: joined(known.direct.clone(), run.direct.clone()),
         not_direct: run.not_direct.clone(),
+        verdicts: run.verdicts,
         ..RankState::default()
     };
     merged.copied.add(&run.copied);

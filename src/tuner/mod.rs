@@ -43,7 +43,7 @@ use crate::tuner::further_search::{Choices, Interrupted, Schedule};
 use crate::tuner::state::{Decision, Round, State};
 use crate::tuner::trials::{Trials, Verdict};
 
-pub use crate::tuner::saved::{Saved, SavedError};
+pub use crate::tuner::saved::{Learnt, Saved, SavedError};
 pub use crate::tuner::state::Phase;
 
 /// Parameters of a tuner.
@@ -198,6 +198,11 @@ impl Tuner {
         if matches!(self.state, State::Search(Round::First)) {
             self.start_search();
         }
+    }
+
+    /// Whether the first search's costs followed what was expected; `None` where that is not known, or nothing was expected.
+    pub fn prediction_held(&self) -> Option<bool> {
+        self.search.prediction_held()
     }
 
     /// The choice of each variable for the next execution. After [`Tuner::conclude`] only those that were asked for by

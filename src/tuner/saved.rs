@@ -77,7 +77,42 @@ pub struct Saved {
     guard: Option<Guard>,
 }
 
+/// What a tuner's searches have learnt of one choice.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Learnt {
+    /// Number of the variable.
+    pub variable: usize,
+    /// Number of the choice, from 1.
+    pub choice: u16,
+    /// What part of an execution's cost the default's own copies are; 0 while unknown.
+    pub part: f64,
+    /// By how much the choice changes the cost of an execution, in parts of the default's.
+    pub effect: f64,
+    /// Variance of that.
+    pub variance: f64,
+    /// Executions with it that were evaluated.
+    pub tried: u32,
+}
+
 impl Saved {
+    /// What was learnt of every choice but the defaults.
+    pub fn learnt(&self) -> impl Iterator<Item = Learnt> {
+        let model = &self.search.model;
+        let parts = model.own_default.iter().copied();
+        let of_variable = |(variable, (cells, part)): (usize, (&Vec<Cell>, f64))| {
+            let of_choice = move |(choice, cell): (u16, Cell)| Learnt {
+                variable,
+                choice,
+                part,
+                effect: cell.effect,
+                variance: cell.variance,
+                tried: cell.tried,
+            };
+            (0..).zip(cells.clone()).skip(1).map(of_choice)
+        };
+        (model.cells.iter().zip(parts).enumerate()).flat_map(of_variable)
+    }
+
     /// Moves everything to new numbers: `maps[variable][old choice]` is its new number, or `None` if it is gone,
     /// `choices` are the new numbers of choices. The default must stay 0. Choices that are new start unknown;
     /// configurations with a lost choice are forgotten, and a decision about one is taken back: the search continues.

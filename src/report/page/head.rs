@@ -40,6 +40,7 @@ fn warnings(report: &Report) -> Markup {
         }
         @if let Some(advice) = &report.advice { p.warning { "Note: " (advice) "." } }
         @if let Some(other) = &report.other_ways { p.note { "Note: " (other.sentence) "." } }
+        @if let Some(judgement) = report.fit.as_ref().and_then(|fit| fit.judgement()) { p.warning { "Note: " (judgement) "." } }
     }
 }
 

@@ -79,6 +79,7 @@ fn interval(report: &Report, names: &Names, place: usize, listed: usize) -> Mark
                         }
                     }
                     @if !row.reasons.is_empty() { p.note { "Why not adopted: " (row.reasons.join("; ")) "." } }
+                    @if let Some(off) = row.fit.as_ref().and_then(|fit| fit.sentence()) { p.note { (off) "." } }
                 }
             }
         }
