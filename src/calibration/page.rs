@@ -17,7 +17,7 @@ use maud::{Markup, html};
 /// Routines that are drawn by themselves: libc's, and those that are the fastest somewhere.
 const DRAWN: usize = 5;
 /// Residuals beyond are drawn there, in percent: one far away must leave room for the others.
-const MOST: f64 = 100.0;
+const MAX_RESIDUAL: f64 = 100.0;
 /// Models that are named because they are not accurate.
 const NAMED: usize = 60;
 
@@ -276,7 +276,7 @@ impl Condition<'_> {
             let predicted = self.predicted(fitted, timed.bytes as f64);
             predicted.is_finite().then(|| Point {
                 x: timed.bytes as f64,
-                y: (100.0 * (predicted / timed.seconds - 1.0)).clamp(-MOST, MOST),
+                y: (100.0 * (predicted / timed.seconds - 1.0)).clamp(-MAX_RESIDUAL, MAX_RESIDUAL),
                 interval: None,
             })
         });

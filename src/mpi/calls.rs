@@ -413,12 +413,10 @@ pub static CALLS: &[Call] = &[
 /// Whether a spelling of a call that can be tuned is that of a collective.
 pub fn names_a_collective(spelling: &str) -> bool {
     let name = spelling.to_lowercase();
-    let collectives = CALLS.iter().filter(
-        |call| matches!(call.role, Role::Collective { sources, .. } if !sources.is_empty()),
-    );
-    collectives
-        .filter_map(|call| call.name.strip_prefix("MPI_"))
-        .any(|stem| name.contains(&stem.to_lowercase()))
+    let is_one = |role| matches!(role, Role::Collective { sources, .. } if !sources.is_empty());
+    let collectives = CALLS.iter().filter(|call| is_one(call.role));
+    let mut stems = collectives.filter_map(|call| call.name.strip_prefix("MPI_"));
+    stems.any(|stem| name.contains(&stem.to_lowercase()))
 }
 
 /// Which binding a symbol belongs to: how its arguments are to be read.
@@ -444,10 +442,7 @@ impl Binding {
 
     /// Whether buffers come as CFI descriptors.
     pub const fn has_descriptors(self) -> bool {
-        matches!(
-            self,
-            Binding::FortranDescriptor | Binding::FortranDescriptorLarge
-        )
+        matches!(self, Self::FortranDescriptor | Self::FortranDescriptorLarge)
     }
 }
 
@@ -477,12 +472,10 @@ impl Call {
         let profiling = lower.replacen("mpi", "pmpir", 1);
         all.push((format!("{profiling}_f08_"), Binding::Fortran));
         if self.has_buffer() {
+            let large = Binding::FortranDescriptorLarge;
             for stem in [lower, profiling] {
                 all.push((format!("{stem}_f08ts_"), Binding::FortranDescriptor));
-                all.push((
-                    format!("{stem}_f08ts_large_"),
-                    Binding::FortranDescriptorLarge,
-                ));
+                all.push((format!("{stem}_f08ts_large_"), large));
             }
         }
         all
@@ -490,10 +483,9 @@ impl Call {
 
     /// Number of arguments in this binding.
     pub const fn arguments(&self, binding: Binding) -> u8 {
-        if binding.is_fortran() {
-            self.fortran_arity
-        } else {
-            self.arity
+        match binding.is_fortran() {
+            true => self.fortran_arity,
+            false => self.arity,
         }
     }
 

@@ -32,7 +32,7 @@ pub fn entries(
     let mut random = Random::new(seed);
     let drawn = (0..cells).zip(conditions.iter().cycle());
     let entry = |(_, &(state, cores, greatest)): (usize, &(State, u32, u64))| {
-        let bytes = on_the_scale(LEAST, greatest, &mut random);
+        let bytes = on_the_scale(MIN_BYTES, greatest, &mut random);
         let cell = Cell {
             bytes: bytes as usize,
             placement: placement(&mut random),
@@ -63,7 +63,7 @@ pub fn entries(
 }
 
 /// No copy is smaller.
-const LEAST: u64 = 64;
+const MIN_BYTES: u64 = 64;
 
 /// A whole number from the least to the greatest, whose logarithm is uniform.
 pub fn on_the_scale(least: u64, greatest: u64, random: &mut Random) -> u64 {

@@ -24,7 +24,7 @@ const LONG_TRIAL: u32 = 32;
 /// Of the predicted differences at least this part must be seen.
 const SEEN: f64 = 0.25;
 /// An evaluation counts as no more off from the default than this: preemption must not decide.
-const MOST: f64 = 0.5;
+const MAX_SEEN: f64 = 0.5;
 /// Standard deviation of a predicted effect: a part of it, and a part of the interval's cost.
 const SHARE: f64 = 0.3;
 const FLOOR: f64 = 0.04;
@@ -59,7 +59,7 @@ impl Trial {
 
     /// Takes in an evaluation.
     fn take(&mut self, predicted: f64, seen: f64) {
-        let seen = seen.clamp(-MOST, MOST);
+        let seen = seen.clamp(-MAX_SEEN, MAX_SEEN);
         self.evaluations += 1;
         self.predicted += predicted;
         self.seen += seen;

@@ -14,7 +14,7 @@ use crate::models::memory::profile::Costs;
 use crate::options;
 
 /// Most groups, and functions in one, that are believed.
-const MOST: usize = 1000;
+const MAX_GROUPS: usize = 1000;
 
 /// Who shares the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,10 +86,10 @@ impl Body for MemoryCalibration {
         ]
         .into_iter()
         .all(possible)
-            && self.groups.len() <= MOST
+            && self.groups.len() <= MAX_GROUPS
             && self.groups.iter().all(|group| {
                 group.processors > 0
-                    && group.functions.len() <= MOST
+                    && group.functions.len() <= MAX_GROUPS
                     && group.functions.iter().all(Fitted::is_sound)
             })
     }

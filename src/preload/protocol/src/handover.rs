@@ -62,7 +62,7 @@ const SIGNPOST: usize = 0x6370_7475_0000;
 fn put_up_signpost() {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     let wanted = SIGNPOST as *mut c_void;
-    // SAFETY: new memory, and nothing else's (MAP_FIXED_NOREPLACE). Kernels before Linux 4.17 take the address for a wish, and what they
+    // SAFETY: new memory, and nothing else's (MAP_FIXED_NOREPLACE). Kernels before Linux 4.17 take the address as a hint, and what they
     // map elsewhere is unmapped at once; the page is this library's, and stays.
     unsafe {
         let got = libc::mmap(

@@ -170,8 +170,7 @@ impl Session {
         result
     }
 
-    /// The thread's first call: while it has shown no message that could be tuned, there is nothing to follow its calls for. Returns how
-    /// many may pass unseen, unless a copy of such a message comes earlier ([`super::words::Thread::wake`]).
+    /// The thread's first call. Returns how many may pass unseen, unless a copy that could be tuned comes ([`super::words::Thread::wake`]).
     #[cold]
     pub fn sleep(&mut self) -> usize {
         let calls = self.engine.sleep();
@@ -188,9 +187,8 @@ impl Session {
         }
     }
 
-    /// Nothing was learnt for some time: the thread may become dormant. Returns how many calls may pass unseen after
-    /// the present one, which `after` follows. Meanwhile UCX has its inline copies back, unless other threads need
-    /// them through memcpy.
+    /// Nothing was learnt for some time: the thread may become dormant. Returns how many calls may pass unseen after the present one, which
+    /// `after` follows. Meanwhile UCX has its inline copies back, unless other threads need them through memcpy.
     #[cold]
     pub fn fall_dormant(&mut self, after: After) -> usize {
         let rest = self.while_busy(|it| it.begin_dormancy(after)).unwrap_or(0);

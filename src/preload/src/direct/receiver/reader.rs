@@ -14,10 +14,9 @@ use copytune_core::direct::mechanism::{Mechanism, Plan, Way};
 use copytune_core::direct::promotion_budget::{Account, Buffer, KernelCopy, Urgency};
 use copytune_core::routines::CopyFn;
 use copytune_core::state::format::{DirectClass, DirectCopies};
-use copytune_protocol::Kernel;
-use copytune_protocol::PAGE;
 use copytune_protocol::arena::RequestKind;
 use copytune_protocol::peer::Peer;
+use copytune_protocol::{Kernel, PAGE};
 use core::sync::atomic::Ordering::Acquire;
 use libc::{iovec, pid_t};
 use std::sync::Arc;
@@ -28,9 +27,8 @@ pub const MIN_DIRECT_BYTES: usize = 2 * PAGE;
 const MIN_BYTES_WITHOUT_QUERY: usize = 512 * 1024;
 /// Entries of the table of ranges, each with room for two.
 const RANGE_PAIRS: usize = 2048;
-/// Reads from a process before its arena is looked for, and the seconds that its kernel copies must have taken: that look takes
-/// some 0.2 ms, which a process with a few short messages would never have back. For the first process, and where earlier runs have
-/// shown that it pays, the second read will do: those 0.2 ms a program can bear once, and what it gains begins earlier.
+/// Reads from a process before its arena is looked for, which takes 0.2 ms, and the seconds that its kernel copies must have taken. For the
+/// first process, and where earlier runs have shown that it pays, the second read will do: what it gains begins earlier.
 const READS_BEFORE_OPENING: u32 = 2;
 const SECONDS_BEFORE_OPENING: f64 = 2e-4;
 /// The first direct reads of a range, which meet new pages and take longer.
@@ -474,25 +472,24 @@ fn place(read: &Read) -> usize {
 }
 
 #[inline]
+fn is_of(range: &Range, read: &Read) -> bool {
+    (range.process, range.start, range.bytes) == (read.process, read.source, read.bytes)
+}
+
+#[inline]
 fn range_of<'a>(ranges: &'a mut [Option<Box<[Range; 2]>>], read: &Read) -> Option<&'a mut Range> {
     let pair = ranges.get_mut(place(read))?.as_mut()?;
-    pair.iter_mut().find(|range| {
-        (range.process, range.start, range.bytes) == (read.process, read.source, read.bytes)
-    })
+    pair.iter_mut().find(|range| is_of(range, read))
 }
 
 /// The entry of a range, new in place of the less used one.
 fn place_for<'a>(ranges: &'a mut [Option<Box<[Range; 2]>>], read: &Read) -> Option<&'a mut Range> {
     let pair = ranges.get_mut(place(read))?.get_or_insert_default();
-    let is_it = |range: &Range| {
-        (range.process, range.start, range.bytes) == (read.process, read.source, read.bytes)
-    };
-    if let Some(found) = pair.iter().position(is_it) {
+    if let Some(found) = pair.iter().position(|range| is_of(range, read)) {
         return pair.get_mut(found);
     }
-    let range = pair
-        .iter_mut()
-        .min_by_key(|range| (range.direct, range.buffer.reads()))?;
+    let worth = |range: &&mut Range| (range.direct, range.buffer.reads());
+    let range = pair.iter_mut().min_by_key(worth)?;
     *range = Range {
         process: read.process,
         start: read.source,
