@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::rows::{IntervalRow, NodeRow, Report, SiteRow};
 use super::share_line;
-use crate::units::{age, bytes, columns, count, signed_percent, time};
+use crate::units::{age, bytes, columns, short_count, signed_percent, time};
 
 /// Intervals and other call sites that are listed without `all`.
 const LISTED: usize = 20;
@@ -148,7 +148,7 @@ fn head(row: &IntervalRow) -> [String; 7] {
     [
         row.number.to_string(),
         known(row.seconds),
-        count(row.executions),
+        short_count(row.executions),
         known(row.default_seconds),
         known(row.tuned_seconds),
         gain,
@@ -216,7 +216,7 @@ fn site_cells(site: &SiteRow) -> [String; 4] {
     [
         site.call.clone(),
         size,
-        format!("{} calls", count(site.executions)),
+        format!("{} calls", short_count(site.executions)),
         site.location.to_string(),
     ]
 }

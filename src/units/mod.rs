@@ -38,13 +38,21 @@ pub fn bytes(bytes: u64) -> String {
     format!("{text} {}", UNITS[unit])
 }
 
-/// A count: `7600`, `1.23M`.
+/// A count for sentences and drawings: `7600`, `1.23M`.
 pub fn count(number: u64) -> String {
     match number {
         0..100_000 => number.to_string(),
         100_000..999_500 => format!("{}k", three_digits(number as f64 / 1e3)),
         999_500..999_500_000 => format!("{}M", three_digits(number as f64 / 1e6)),
         _ => format!("{}G", three_digits(number as f64 / 1e9)),
+    }
+}
+
+/// A count for tables, in three digits: `760`, `7.60k`, `1.23M`.
+pub fn short_count(number: u64) -> String {
+    match number {
+        1_000..100_000 => format!("{}k", three_digits(number as f64 / 1e3)),
+        _ => count(number),
     }
 }
 
@@ -143,6 +151,11 @@ mod tests {
     #[test]
     fn counts_shares_and_ages() {
         assert_eq!(count(99_999), "99999");
+        assert_eq!(short_count(999), "999");
+        assert_eq!(short_count(1_000), "1.00k");
+        assert_eq!(short_count(44_149), "44.1k");
+        assert_eq!(short_count(99_999), "100k");
+        assert_eq!(short_count(123_456), "123k");
         assert_eq!(count(123_456), "123k");
         assert_eq!(count(1_230_000), "1.23M");
         assert_eq!(count(u64::MAX), "18446744074G");

@@ -15,7 +15,7 @@ pub(super) fn number(at: &str, value: impl Display, text: &str) -> Markup {
 
 /// A count.
 pub(super) fn count(at: &str, value: u64) -> Markup {
-    number(at, value, &units::count(value))
+    number(at, value, &units::short_count(value))
 }
 
 /// A number of bytes.

@@ -103,7 +103,7 @@ fn every_number_is_what_show_says() {
         let ways = [
             units::time(value),
             units::signed_percent(value),
-            units::count(whole),
+            units::short_count(whole),
             units::bytes(whole),
             numbers::moment(whole),
         ];
