@@ -10,7 +10,7 @@ const SHARE: f64 = 0.01;
 const ADVANCE: f64 = 50e-6;
 /// Seconds that the bucket holds after that.
 const CAPACITY: f64 = 30e-6;
-/// Seconds of a rest after which a few calls are followed, in case that a new phase has begun.
+/// Seconds of a dormant period after which a few calls are followed, in case that a new phase has begun.
 const DORMANCY: f64 = 10e-3;
 /// What following a call costs, in seconds: some 250 instructions, and what they drive out of the caches.
 const CALL: f64 = 80e-9;
@@ -71,7 +71,7 @@ impl Budget {
         self.spent += ticks;
     }
 
-    /// Calls that make up a rest, if one comes every so many ticks.
+    /// Calls that make up a dormant period, if one comes every so many ticks.
     pub(super) fn calls_of_dormancy(&self, call: f64) -> u32 {
         (DORMANCY * self.rate / call.max(1.0)) as u32
     }

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn rests_grow_and_stay_bounded() {
+    fn dormant_periods_grow_and_stay_bounded() {
         let mut dormancy = Dormancy::new(SLICE);
         assert_eq!(until_dormant(&mut dormancy), (SLICE, FIRST_LENGTH as usize));
         for length in [4096, 8192, 16384, 16384] {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_that_is_not_taken_counts_for_nothing() {
+    fn a_period_that_is_not_taken_counts_for_nothing() {
         let mut dormancy = Dormancy::new(SLICE);
         until_dormant(&mut dormancy);
         dormancy.refuse();
@@ -309,7 +309,7 @@ mod tests {
             counted += followed * weight + dormancy.debt - before;
             made += followed + unseen as u64;
         }
-        // The last rest has not been accounted for.
+        // The last dormant period has not been accounted for.
         let error = (made as f64 - counted as f64) / made as f64;
         assert!(error.abs() < 0.05, "{made} calls made, {counted} counted");
     }

@@ -402,7 +402,7 @@ impl Engine {
         }
     }
 
-    /// The run ends while `remaining` calls of a rest are left: those that passed unseen are counted as if they were
+    /// The run ends while `remaining` calls of a dormant period are left: those that passed unseen are counted as if they were
     /// like all before.
     pub fn count_unseen(&mut self, remaining: usize) {
         let seen: u64 = self.nodes.iter().map(|node| node.calls).sum();

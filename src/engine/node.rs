@@ -38,7 +38,7 @@ pub struct Node {
     pub choice: RoutineId,
     /// The interval that explores it, or [`OUTSIDE`], and which of its variables it is.
     pub(super) explorer: (IntervalId, u32),
-    /// Executions; those seen between rests stand for the ones that were not seen ([`super::dormancy`]).
+    /// Executions; those seen between dormant periods stand for the ones that were not seen ([`super::dormancy`]).
     pub calls: u64,
     /// Bytes of its messages while it was observed: what the shares of the next ones are of.
     pub observed_bytes: u64,

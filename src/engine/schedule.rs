@@ -29,7 +29,7 @@ impl Engine {
         let now = clock.now();
         let (before, calls) = self.slice;
         let call = now.wrapping_sub(before) as f64 / f64::from(calls);
-        let rest = if self.dormancy.was_disturbed() {
+        let length = if self.dormancy.was_disturbed() {
             self.pause(now, call)
         } else if self.uses_routines() || self.trial.is_under_way() {
             self.try_out(clock, idle)
@@ -37,12 +37,12 @@ impl Engine {
             self.abandon_trial();
             self.dormancy.begin(self.budget.calls_of_dormancy(call))
         };
-        if rest > 0 {
+        if length > 0 {
             // What comes after it follows nothing.
             self.lose_track();
         }
-        self.slice = (now, self.dormancy.left() + rest as u32);
-        rest
+        self.slice = (now, self.dormancy.left() + length as u32);
+        length
     }
 
     /// A slice of followed calls has ended in which something was learnt; lately a call came every `call` ticks. Returns how many
@@ -76,7 +76,7 @@ impl Engine {
         uses
     }
 
-    /// The rest that was offered is not taken.
+    /// The dormant period that was offered is not taken.
     pub fn refuse_dormancy(&mut self) {
         self.abandon_trial();
         self.dormancy.refuse();

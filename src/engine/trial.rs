@@ -1,13 +1,13 @@
 //! Is the program faster with what was adopted than if nobody followed it?
 //!
 //! A guard compares executions of which every single one is followed and timed: what following costs, both sides pay.
-//! Short messages feel it. So after an adoption the thread runs by turns as it will run from now on, and at rest, as
-//! it would run with nothing adopted, for many calls each; two readings of the clock time all of them. Where rest is
+//! Short messages feel it. So after an adoption the thread runs by turns as it will run from now on, and dormant, as
+//! it would run with nothing adopted, for many calls each; two readings of the clock time all of them. Where dormancy is
 //! faster with 95 % confidence, adoptions are taken back.
 //!
 //! One verdict on all of them would let a bad one hide behind good ones. So where several are in use, each is first tried by
 //! itself: by turns it is in use and the default is, while the others go on. One without which the thread is faster is taken back.
-//! Then all are tried together; confirmed is what has proved itself in both. Where rest is faster, those that have not proved
+//! Then all are tried together; confirmed is what has proved itself in both. Where dormancy is faster, those that have not proved
 //! themselves go first. What cannot be told is unknown, and the next run tries again.
 
 use super::{Clock, Engine, Interval, Mode};
@@ -32,7 +32,7 @@ const ABANDONED: u8 = 16;
 /// What is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
-    /// All that is adopted, against rest.
+    /// All that is adopted, against dormancy.
     All,
     /// What one interval has adopted, against the default there.
     One(IntervalId),
@@ -69,7 +69,7 @@ pub(super) struct Trial {
     alone: Vec<(Adoption, bool)>,
     /// Intervals that were not executed while they were on trial, with their executions then.
     idle: Vec<(IntervalId, u64)>,
-    /// Calls at which a rest could not begin, since the last that could.
+    /// Calls at which a dormant period could not begin, since the last that could.
     postponed: u8,
     /// Trials that came to nothing.
     abandoned: u8,

@@ -1,4 +1,4 @@
-//! Calls that pass quietly, and rests: what the hooks spare a settled program.
+//! Calls that pass quietly, and dormant periods: what the hooks spare a settled program.
 
 use super::*;
 
@@ -27,45 +27,45 @@ impl Hooked {
     pub(super) fn call(&mut self, node: NodeId, bytes: u64, work: u64) -> usize {
         self.machine.meet(node, bytes);
         let Machine { engine, clock, .. } = &mut self.machine;
-        let mut rest = 0;
+        let mut left = 0;
         if self.quick && !engine.is_timing() && engine.pass(node) {
             self.quiet += 1;
         } else {
             engine.step(node, clock);
             if engine.dormancy_is_due() {
-                rest = engine.plan_dormancy(clock, self.idle);
+                left = engine.plan_dormancy(clock, self.idle);
                 engine.begin_period(clock);
             }
         }
         self.machine.copy(node, bytes, work);
-        rest
+        left
     }
 }
 
 #[test]
 fn a_program_that_is_settled_comes_to_rest_and_wakes_for_a_new_phase() {
     let mut hooked = Hooked::new(Mode::Tune, default_is_best);
-    let rested = |hooked: &mut Hooked, first: NodeId, rounds: usize| {
+    let run = |hooked: &mut Hooked, first: NodeId, rounds: usize| {
         let mut unseen = 0;
-        let mut rest = 0;
+        let mut left = 0;
         for _ in 0..rounds {
             for node in [first, first + 1] {
-                if rest > 0 {
-                    rest -= 1;
+                if left > 0 {
+                    left -= 1;
                     unseen += 1;
                 } else {
-                    rest = hooked.call(node, BYTES, 500);
+                    left = hooked.call(node, BYTES, 500);
                 }
             }
         }
-        hooked.machine.engine.count_unseen(rest);
+        hooked.machine.engine.count_unseen(left);
         unseen
     };
-    let unseen = rested(&mut hooked, 0, 40_000);
+    let unseen = run(&mut hooked, 0, 40_000);
     assert!(unseen > 60_000, "{unseen} of 80000 calls passed unseen");
     let counted = hooked.machine.engine.node(0).unwrap().calls;
     assert!((39_000..41_000).contains(&counted), "{counted} for 40000");
-    rested(&mut hooked, 2, 40_000);
+    run(&mut hooked, 2, 40_000);
     let interval = hooked.machine.engine.tracker().interval_of(2).unwrap();
     let tuner = hooked
         .machine

@@ -7,19 +7,19 @@ use crate::tuner::trials::Verdict;
 
 /// A ping-pong whose calls take `toll` ticks more where they are followed. How many calls passed unseen.
 fn ping_pong(hooked: &mut Hooked, rounds: usize, toll: u64) -> usize {
-    let (mut rest, mut unseen) = (0, 0);
+    let (mut left, mut unseen) = (0, 0);
     for _ in 0..rounds {
         for node in [0, 1] {
-            if rest > 0 {
-                rest -= 1;
+            if left > 0 {
+                left -= 1;
                 unseen += 1;
                 hooked.machine.clock.ticks += one_is_best(DEFAULT) + 500;
             } else {
-                rest = hooked.call(node, BYTES, 500 + toll);
+                left = hooked.call(node, BYTES, 500 + toll);
             }
         }
     }
-    hooked.machine.engine.count_unseen(rest);
+    hooked.machine.engine.count_unseen(left);
     unseen
 }
 
@@ -61,7 +61,7 @@ fn replay_tries_nothing() {
 }
 
 #[test]
-fn operations_in_progress_put_off_a_rest() {
+fn operations_in_progress_put_off_dormancy() {
     let mut hooked = Hooked::new(Mode::Tune, one_is_best);
     hooked.idle = false;
     assert_eq!(ping_pong(&mut hooked, 40_000, 4000), 0);
@@ -71,19 +71,19 @@ fn operations_in_progress_put_off_a_rest() {
 
 /// As [`ping_pong`], with calls of uneven length.
 fn uneven_ping_pong(hooked: &mut Hooked, rounds: usize, toll: u64, random: &mut Random) {
-    let mut rest = 0;
+    let mut left = 0;
     for _ in 0..rounds {
         for node in [0, 1] {
             let work = 500 + u64::from(random.below(2000));
-            if rest > 0 {
-                rest -= 1;
+            if left > 0 {
+                left -= 1;
                 hooked.machine.clock.ticks += one_is_best(DEFAULT) + work;
             } else {
-                rest = hooked.call(node, BYTES, work + toll);
+                left = hooked.call(node, BYTES, work + toll);
             }
         }
     }
-    hooked.machine.engine.count_unseen(rest);
+    hooked.machine.engine.count_unseen(left);
 }
 
 /// What earlier runs know, once this one has ended.
@@ -131,15 +131,15 @@ fn what_cannot_be_told_is_unknown_and_tried_again_in_the_next_run() {
 /// Rounds of two loops with two messages each. What the second adopts makes the call between them longer, by `penalty` ticks for
 /// each message, which no comparison of its own sees.
 fn two_loops(hooked: &mut Hooked, rounds: usize, penalty: u64) {
-    let (mut rest, mut owed) = (0, 0);
+    let (mut left, mut owed) = (0, 0);
     let mut call = |hooked: &mut Hooked, node: NodeId, bytes: u64, work: u64| {
-        if rest > 0 {
-            rest -= 1;
+        if left > 0 {
+            left -= 1;
             let copy = if bytes > 0 { one_is_best(DEFAULT) } else { 0 };
             hooked.machine.clock.ticks += copy + work;
             false
         } else {
-            rest = hooked.call(node, bytes, work);
+            left = hooked.call(node, bytes, work);
             let node = hooked.machine.engine.node(node);
             node.is_some_and(|node| node.choice != DEFAULT)
         }
@@ -167,7 +167,7 @@ fn of_loop(hooked: &Hooked, node: NodeId) -> (Phase, Verdict, Option<Finding>) {
 #[test]
 fn a_bad_adoption_does_not_hide_behind_a_good_one() {
     let mut hooked = Hooked::new(Mode::Tune, one_is_best);
-    // Both together gain three times as much as they cost, so that rest is slower.
+    // Both together gain three times as much as they cost, so that dormancy is slower.
     two_loops(&mut hooked, 12_000, 4000);
     let (phase, verdict, _) = of_loop(&hooked, 1);
     assert_eq!((phase, verdict), (Phase::Adopted, Verdict::Confirmed));

@@ -42,13 +42,13 @@ pub struct Session {
     pub(super) active: Active,
     pub(super) present: Present,
     /// Whether UCX has its inline copies back because nothing is to be learnt.
-    dozed: bool,
+    has_closed_ucx: bool,
     /// The notice of what the present call sends, and that call's entry point.
     pub shown: Option<(&'static direct::Notice, &'static EntryPoint)>,
     /// Dormant calls left, to be resumed when the notice is hidden.
     pub interrupted: usize,
     /// Calls that were to pass unseen, so far.
-    rested: u64,
+    unseen: u64,
     /// Whether a living thread owns the session.
     pub owned: AtomicBool,
     /// With MPI_THREAD_MULTIPLE: the owner is inside copytune, and other threads must not look.
@@ -108,10 +108,10 @@ impl Session {
                 bytes: 0,
                 chain: 0,
             },
-            dozed: false,
+            has_closed_ucx: false,
             shown: None,
             interrupted: 0,
-            rested: 0,
+            unseen: 0,
             owned: AtomicBool::new(true),
             busy: AtomicBool::new(false),
         }
@@ -174,7 +174,7 @@ impl Session {
     #[cold]
     pub fn sleep(&mut self) -> usize {
         let calls = self.engine.sleep();
-        self.rested += calls as u64;
+        self.unseen += calls as u64;
         calls
     }
 
@@ -183,7 +183,7 @@ impl Session {
     pub fn wake(&mut self, unmade: usize) {
         if unmade > 0 {
             self.engine.wake(unmade);
-            self.rested = self.rested.wrapping_sub(unmade as u64);
+            self.unseen = self.unseen.wrapping_sub(unmade as u64);
         }
     }
 
@@ -191,42 +191,42 @@ impl Session {
     /// `after` follows. Meanwhile UCX has its inline copies back, unless other threads need them through memcpy.
     #[cold]
     pub fn fall_dormant(&mut self, after: After) -> usize {
-        let rest = self.while_busy(|it| it.begin_dormancy(after)).unwrap_or(0);
-        self.rested += rest as u64;
-        rest
+        let length = self.while_busy(|it| it.begin_dormancy(after)).unwrap_or(0);
+        self.unseen += length as u64;
+        length
     }
 
     /// Grows with each of the thread's calls, seen or not, where `dormant` ones may pass unseen.
     #[inline]
     pub fn calls(&self, dormant: usize) -> u64 {
-        let unseen = (self.rested).wrapping_sub((dormant + self.interrupted) as u64);
-        self.engine.calls().wrapping_add(unseen)
+        let passed = (self.unseen).wrapping_sub((dormant + self.interrupted) as u64);
+        self.engine.calls().wrapping_add(passed)
     }
 
     fn begin_dormancy(&mut self, after: After) -> usize {
         let idle = after == After::Reset && self.ranges.is_idle();
-        let rest = self.engine.plan_dormancy(&mut Ticks, idle);
+        let length = self.engine.plan_dormancy(&mut Ticks, idle);
         if self.engine.is_calm() && phase::is_ucx_open() && !phase::is_threaded() {
             ucx::close();
-            self.dozed = true;
+            self.has_closed_ucx = true;
         }
         // In a pause of learning UCX's copies stay as they are: changing them twice takes longer than many calls.
-        if rest > 0 && phase::is_ucx_open() && self.engine.is_calm() {
+        if length > 0 && phase::is_ucx_open() && self.engine.is_calm() {
             self.engine.refuse_dormancy();
             return 0;
         }
-        if self.dozed {
-            self.rouse();
+        if self.has_closed_ucx {
+            self.reopen_ucx();
         }
         self.engine.begin_period(&mut Ticks);
-        rest
+        length
     }
 
     /// Something is to be learnt again: UCX's copies must come through memcpy.
     #[cold]
-    fn rouse(&mut self) {
+    fn reopen_ucx(&mut self) {
         if !self.engine.is_calm() {
-            self.dozed = false;
+            self.has_closed_ucx = false;
             ucx::open();
         }
     }
@@ -306,8 +306,8 @@ impl Session {
         if self.engine.step(node, &mut Ticks) {
             self.attend();
         }
-        if self.dozed {
-            self.rouse();
+        if self.has_closed_ucx {
+            self.reopen_ucx();
         }
         let state = self.engine.node(node)?;
         Some(Subject {

@@ -1,5 +1,5 @@
-//! A program that has nothing to tune for a long time comes to rest; when messages come that can be read directly, both sides
-//! must notice it at once, not when the rest ends.
+//! A program that has nothing to tune for a long time becomes dormant; when messages come that can be read directly, both sides
+//! must notice it at once, not when the dormant period ends.
 
 mod common;
 
@@ -7,15 +7,15 @@ use common::direct::{assert_clean, job, read_directly};
 use common::saved::adopt_all;
 use common::{BOTH, private_dir};
 
-/// Enough that a replay rests, for thousands of calls more.
+/// Enough that a replay is dormant for thousands of calls more.
 const SHORT: &str = "2500";
-/// Ends before that rest does.
+/// Ends before that period does.
 const LONG: u64 = 1500;
 /// Some before the kernel's copies have taken as long as moving the buffer would: how many, hangs on the machine.
 const BEFORE: u64 = 300;
 
 #[test]
-fn direct_copies_end_a_rest() {
+fn direct_copies_end_a_dormant_period() {
     for (&library, how) in BOTH
         .iter()
         .flat_map(|library| [(library, "send"), (library, "sendrecv")])
