@@ -271,6 +271,21 @@ fn uses(library: Library, state: &Path, variable: &str, best: &str) {
         shown.contains("Settings of the MPI library") && shown.contains(" to forget it"),
         "{shown}"
     );
+    let output = Command::new(command())
+        .args(["show", "--json"])
+        .arg(state)
+        .output()
+        .expect("it starts");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let adopted = &json["settings"][0];
+    assert!(
+        adopted["settings"][0]["name"].is_string()
+            && adopted["faster"]["estimate"].is_number()
+            && adopted["file"]
+                .as_str()
+                .is_some_and(|file| Path::new(file).exists()),
+        "{adopted}"
+    );
 }
 
 /// Runs of another kind do not use it, and say why.

@@ -11,7 +11,9 @@ use copytune_core::settings::library::{self, Library};
 use copytune_core::settings::space::{Space, words};
 use copytune_core::settings::{Ended, Processes, Request, Tuning, gain, program, signature, tune};
 use copytune_core::state::cpu_model;
-use copytune_core::state::settings::{Adopted, Found, Remembered, Surroundings, all, find};
+use copytune_core::state::settings::{
+    Adopted, AdoptedSettings, Found, Remembered, Surroundings, all, find,
+};
 
 use super::Outcome;
 use super::output::write_whole;
@@ -304,27 +306,34 @@ fn hindrance(job: &Job, there: &Surroundings) -> Option<String> {
 }
 
 /// What was adopted for programs of that name, for `copytune show`.
-pub fn shown(dir: &Path, executable: &str) -> String {
-    let Ok((all, _)) = all(dir) else {
-        return String::new();
-    };
-    let own = all
-        .iter()
+pub fn adopted_for(dir: &Path, executable: &str) -> Vec<AdoptedSettings> {
+    let known = all(dir).map(|(all, _)| all).unwrap_or_default();
+    let own = known
+        .into_iter()
         .filter(|(known, _)| known.program.name == executable);
-    let line = |(known, path): &(Remembered, PathBuf)| {
-        let adopted = known.adopted.as_ref()?;
-        let ranks = match known.program.ranks {
+    let adopted = |(known, file): (Remembered, PathBuf)| {
+        Some(AdoptedSettings {
+            mpi: known.surroundings.mpi,
+            ranks: known.program.ranks,
+            file,
+            adopted: known.adopted?,
+        })
+    };
+    own.filter_map(adopted).collect()
+}
+
+/// The same as text.
+pub fn shown(all: &[AdoptedSettings]) -> String {
+    let line = |of: &AdoptedSettings| {
+        let ranks = match of.ranks {
             0 => String::new(),
             ranks => format!(", {ranks} ranks"),
         };
-        let gain = gain(&adopted.settings, adopted.faster, adopted.pairs);
-        Some(format!(
-            "  {}{ranks}: {gain}\n  delete {} to forget it\n",
-            known.surroundings.mpi,
-            path.display()
-        ))
+        let (mpi, file) = (&of.mpi, of.file.display());
+        let gain = gain(&of.adopted.settings, of.adopted.faster, of.adopted.pairs);
+        format!("  {mpi}{ranks}: {gain}\n  delete {file} to forget it\n")
     };
-    let lines: String = own.filter_map(line).collect();
+    let lines: String = all.iter().map(line).collect();
     match lines.is_empty() {
         true => lines,
         false => format!("\nSettings of the MPI library that `copytune run` uses:\n{lines}"),

@@ -51,6 +51,10 @@ impl Args {
         if let Some(costs) = states::costs_of(newest) {
             report.add_expectations(&costs);
         }
+        let dir = newest.files.first().and_then(|file| file.parent());
+        if let Some(dir) = dir {
+            report.settings = settings::adopted_for(dir, &newest.key.executable);
+        }
         let now = states::now();
         if self.json {
             println!("{}", report::to_json(&report)?);
@@ -59,8 +63,8 @@ impl Args {
             if self.memory {
                 print!("{}", memory_to_text(&report, self.part.all));
             }
-            if let Some(dir) = newest.files.first().and_then(|file| file.parent()) {
-                print!("{}", settings::shown(dir, &newest.key.executable));
+            print!("{}", settings::shown(&report.settings));
+            if let Some(dir) = dir {
                 print!("{}", calibrate::advice(dir));
             }
             print!("{}", others(&states, now));

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::state::format::{Copied, Gain, Interval, Language, RankState, Site};
+use crate::state::settings::AdoptedSettings;
 use crate::state::ways::Ways;
 use crate::state::{Key, SiteIdentity, State};
 
@@ -62,6 +63,9 @@ pub struct Report {
     /// How the machine's calibration fits what was learnt, where that was looked at ([`Report::add_expectations`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
+    /// Settings of the MPI library that were adopted for programs of that name; left to the caller.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<AdoptedSettings>,
 }
 
 /// A call site over all ranks.
@@ -219,6 +223,7 @@ impl Report {
             by_rank,
             memory: None,
             fit: None,
+            settings: Vec::new(),
             key: state.key.clone(),
         })
     }

@@ -66,6 +66,20 @@ pub struct Adopted {
     pub at: u64,
 }
 
+/// What was adopted, with where it holds: for reports.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AdoptedSettings {
+    /// Name and version of the MPI library.
+    pub mpi: String,
+    /// How many ranks are asked for; 0 where the launcher decides.
+    pub ranks: u32,
+    /// The file that remembers it.
+    pub file: PathBuf,
+    /// What was adopted.
+    #[serde(flatten)]
+    pub adopted: Adopted,
+}
+
 /// A configuration that may not be adopted, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Broken {
