@@ -78,6 +78,17 @@ static void draw_loops(struct random *random, struct step *step, int ranks)
     }
 }
 
+/* A funnel may leave a sender's message to the next execution, where another's came twice: at its root a receive with any tag would
+   take it. */
+static void keep_to_tags(struct step *step)
+{
+    for (int f = 0; f < step->count; f++)
+        for (int a = 0; a < step->count && step->actions[f].kind == FUNNEL; a++)
+            for (int m = 0; m < step->actions[a].count; m++)
+                if (step->actions[a].messages[m].target == step->actions[f].root)
+                    step->actions[a].messages[m].any_tag = false;
+}
+
 static void draw_step(struct random *random, const struct plan *plan, struct step *step)
 {
     /* Most messages are short enough for hundreds of repetitions. */
@@ -97,6 +108,7 @@ static void draw_step(struct random *random, const struct plan *plan, struct ste
         }
         draw_action(random, plan, step, action, limit);
     }
+    keep_to_tags(step);
     draw_loops(random, step, plan->ranks);
 }
 
