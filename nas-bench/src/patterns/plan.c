@@ -89,6 +89,19 @@ static void keep_to_tags(struct step *step)
                     step->actions[a].messages[m].any_tag = false;
 }
 
+/* Startall begins receives of the same pair after all others that are posted early, so not in the order of the sends. */
+static void keep_order(struct action *action)
+{
+    for (int m = 0; m < action->count && action->startall; m++) {
+        struct message *message = &action->messages[m];
+        for (int n = 0; n < action->count; n++) {
+            const struct message *other = &action->messages[n];
+            if (n != m && other->source == message->source && other->target == message->target && other->early && other->receive == RECV_INIT)
+                message->any_tag = false;
+        }
+    }
+}
+
 static void draw_step(struct random *random, const struct plan *plan, struct step *step)
 {
     /* Most messages are short enough for hundreds of repetitions. */
@@ -109,6 +122,8 @@ static void draw_step(struct random *random, const struct plan *plan, struct ste
         draw_action(random, plan, step, action, limit);
     }
     keep_to_tags(step);
+    for (int a = 0; a < step->count; a++)
+        keep_order(&step->actions[a]);
     draw_loops(random, step, plan->ranks);
 }
 
