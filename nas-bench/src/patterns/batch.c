@@ -85,9 +85,9 @@ static void announce(struct context *context, const struct live_action *action, 
 static void meet(struct context *context, const struct live_action *action)
 {
     int one = 1, sum = 0;
-    if (action->action->between == BARRIER)
+    if (action->action->meeting == BARRIER)
         MPI_Barrier(context->comm);
-    if (action->action->between == ALLREDUCE) {
+    if (action->action->meeting == ALLREDUCE) {
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, context->comm);
         if (sum != context->ranks)
             wrong(context, action, -1, "Allreduce of ones is %d", sum);
@@ -164,7 +164,8 @@ static void check_funnel(struct context *context, struct live_action *action, in
     check_received(context, action, slot, m, nth / action->action->refill, status);
 }
 
-/* Several messages may come from one sender before the first one of another; those of each come in order. */
+/* Where the ranks do not meet, several messages may come from one sender before the first one of another; those of each come in
+   order. */
 void run_funnel(struct context *context, struct live_action *action)
 {
     const struct action *planned = action->action;
@@ -182,4 +183,5 @@ void run_funnel(struct context *context, struct live_action *action)
     for (int m = 0; m < planned->count && context->rank == planned->root; m++)
         check_funnel(context, action, m, receive_blocks(planned->messages[m].receive) ? &pending.statuses[MAX_MESSAGES + m] : &done[MAX_MESSAGES + m]);
     check_sent(context, action);
+    meet(context, action);
 }

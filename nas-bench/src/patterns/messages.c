@@ -164,7 +164,7 @@ static void draw_batch(struct random *random, const struct plan *plan, const str
         }
     }
     draw_any_tags(random, action);
-    action->between = chance(random, 10) ? (chance(random, 50) ? BARRIER : ALLREDUCE) : COLLECTIVES;
+    action->meeting = chance(random, 10) ? (chance(random, 50) ? BARRIER : ALLREDUCE) : COLLECTIVES;
     action->startall = chance(random, 50);
 }
 
@@ -175,7 +175,7 @@ static void draw_exchange(struct random *random, const struct plan *plan, struct
     const bool pairs = chance(random, 40), periodic = chance(random, 80);
     struct message model = {0};
     draw_content(random, &model, limit);
-    action->between = COLLECTIVES;
+    action->meeting = COLLECTIVES;
     for (int r = 0; r < ranks; r++) {
         struct message *message = &action->messages[action->count];
         if (action->kind == EXCHANGE && chance(random, 60))
@@ -208,7 +208,7 @@ static void draw_funnel(struct random *random, const struct plan *plan, const st
     const bool equal = chance(random, 50);
     static const enum receive_kind kinds[] = {RECV, RECV, PROBE_RECV, MPROBE_MRECV, IRECV, IRECV};
     const enum receive_kind receive = kinds[draw_below(random, 6)];
-    action->between = COLLECTIVES;
+    action->meeting = COLLECTIVES;
     for (int r = 0; r < plan->ranks; r++) {
         if (r == action->root)
             continue;
@@ -253,7 +253,7 @@ void draw_action(struct random *random, const struct plan *plan, const struct st
 {
     action->site = (int)draw_below(random, SITES);
     action->root = (int)draw_below(random, plan->ranks);
-    action->between = COLLECTIVES;
+    action->meeting = COLLECTIVES;
     action->work = chance(random, 20) ? (int)draw_below(random, 2000) : 0;
     action->refill = chance(random, 60) ? 1 : 1 + (int)draw_below(random, 20);
     action->wipe = action->refill > 1 || chance(random, 40);

@@ -38,7 +38,7 @@ static long cost(const struct action *action, int ranks)
     long sum = 2000 + action->work * 50;
     for (int m = 0; m < action->count; m++)
         sum += message + action->messages[m].bytes / byte_divisor;
-    if (action->between != COLLECTIVES)
+    if (action->meeting != COLLECTIVES)
         sum += ranks * message;
     return sum;
 }
@@ -78,15 +78,14 @@ static void draw_loops(struct random *random, struct step *step, int ranks)
     }
 }
 
-/* A funnel may leave a sender's message to the next execution, where another's came twice: at its root a receive with any tag would
-   take it. */
-static void keep_to_tags(struct step *step)
+/* A funnel's root may take two messages of one sender and leave another's to the next execution. Where something comes in between,
+   it might wait for that other one, which waits for the root: all meet before it. */
+static void close_funnels(const struct plan *plan, struct step *step)
 {
-    for (int f = 0; f < step->count; f++)
-        for (int a = 0; a < step->count && step->actions[f].kind == FUNNEL; a++)
-            for (int m = 0; m < step->actions[a].count; m++)
-                if (step->actions[a].messages[m].target == step->actions[f].root)
-                    step->actions[a].messages[m].any_tag = false;
+    const bool alone = step->count == step->threads || plan->ranks == 2;
+    for (int a = 0; a < step->count && !alone; a++)
+        if (step->actions[a].kind == FUNNEL)
+            step->actions[a].meeting = BARRIER;
 }
 
 /* Startall begins receives of the same pair after all others that are posted early, so not in the order of the sends. */
@@ -121,7 +120,7 @@ static void draw_step(struct random *random, const struct plan *plan, struct ste
         }
         draw_action(random, plan, step, action, limit);
     }
-    keep_to_tags(step);
+    close_funnels(plan, step);
     for (int a = 0; a < step->count; a++)
         keep_order(&step->actions[a]);
     draw_loops(random, step, plan->ranks);

@@ -93,7 +93,7 @@ struct action {
     struct message messages[MAX_MESSAGES];
     enum completion completions[MAX_RANKS];
     bool startall;
-    enum collective between; /* posts and completion; BARRIER, ALLREDUCE, or COLLECTIVES for none */
+    enum collective meeting; /* before a batch's completion, after a funnel's; BARRIER, ALLREDUCE, or COLLECTIVES for none */
     struct memory sending, receiving;
     int refill;        /* executions with the same content */
     bool wipe;         /* receive buffers are overwritten before each execution */

@@ -64,8 +64,8 @@ static void print_action(const struct plan *plan, const struct action *action, i
         printf("      completed by");
         for (int r = 0; r < plan->ranks; r++)
             printf("%s %s", r == 0 ? "" : ",", completions[action->completions[r]]);
-        if (action->between != COLLECTIVES)
-            printf("; before, %s", collectives[action->between]);
+        if (action->meeting != COLLECTIVES)
+            printf("; %s, %s", action->kind == BATCH ? "before" : "after", collectives[action->meeting]);
         putchar('\n');
     }
     if (action->kind != FORK) {
