@@ -45,6 +45,7 @@ struct live_message {
 struct live_action {
     const struct action *action;
     int number;
+    int first_tag; /* of MAX_MESSAGES; no other action of the program has them: who runs ahead is not taken for another */
     long executions;
     long received[MAX_RANKS]; /* of a funnel, from each process */
     struct live_message messages[MAX_MESSAGES];
@@ -150,7 +151,7 @@ void make_buffer(struct context *context, struct live_action *action, const stru
                  size_t length, size_t alignment, bool guarded);
 static inline int tag_of(const struct live_action *action, int message)
 {
-    return action->number * 16 + (action->action->kind == FUNNEL ? 0 : message);
+    return action->first_tag + (action->action->kind == FUNNEL ? 0 : message);
 }
 static inline bool persists(const struct message *message, bool sends)
 {

@@ -91,6 +91,7 @@ static void *run_thread(void *argument)
             continue;
         context->actions[a].action = &step->actions[a];
         context->actions[a].number = a;
+        context->actions[a].first_tag = (context->step_number * MAX_ACTIONS + a) * MAX_MESSAGES;
         prepare_action(context, &context->actions[a]);
     }
     run_loops(context);
