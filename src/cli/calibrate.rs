@@ -13,6 +13,7 @@ use copytune_core::calibration::{self, NAME, Request, memory, tables};
 use copytune_core::options;
 use copytune_core::routines::Features;
 use copytune_core::state::calibration::{Machine, Unfit, find};
+use copytune_core::state::costs;
 
 use super::carried::library;
 use super::states::Place;
@@ -91,8 +92,10 @@ impl Args {
         if !is_kept {
             println!("the former calibration stays, which is better");
         }
-        calibration.usable(&here, &path)?;
-        keep_costs(&calibration, features, &place.path)?;
+        // What the library reads belongs to the calibration that is used, which may be the former one.
+        let (used, path) = find(&place.path, &here)?;
+        used.usable(&here, &path)?;
+        keep_costs(&used, features, &place.path)?;
         println!("kept in {}; `copytune models` shows it", path.display());
         Ok(ExitCode::SUCCESS)
     }
@@ -126,9 +129,42 @@ impl Args {
 pub fn advice(dir: &Path) -> String {
     let here = Machine::here();
     let usable = find(dir, &here).and_then(|(found, path)| found.usable(&here, &path));
-    match usable {
-        Ok(()) => String::new(),
+    match usable.map(|()| costs::load(dir, &here)) {
+        Ok(Ok(Some(_))) => String::new(),
+        Ok(Ok(None)) => "\nLearning does not start from this machine's calibration, because the file that the library reads is missing: run `copytune calibrate` again\n".to_owned(),
+        Ok(Err(refusal)) => format!("\n{refusal}\n"),
         Err(Unfit::Missing(_)) => "\nThis machine is not calibrated: `copytune calibrate` takes two minutes, and learning starts from what it finds\n".to_owned(),
         Err(unfit) => format!("\n{unfit}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use copytune_core::state::calibration::Calibration;
+
+    #[test]
+    fn show_says_why_learning_does_not_start_from_a_calibration() {
+        let kept = tempfile::tempdir().expect("a directory");
+        let dir = kept.path();
+        assert!(advice(dir).contains("is not calibrated"));
+        let calibration = Calibration {
+            machine: Machine::here(),
+            measured_at: 1,
+            seconds: 60.0,
+            quick: false,
+            rounds: 9,
+            spread: 0.01,
+            caches: [1.0; 3],
+            routines: Vec::new(),
+            mechanisms: Vec::new(),
+            notes: Vec::new(),
+        };
+        calibration.save(dir).expect("saved");
+        assert!(advice(dir).contains("the file that the library reads is missing"));
+        let costs = costs::save(dir, &Machine::here(), |_, _| 1e-9, |_| 0.02).expect("saved");
+        assert_eq!(advice(dir), "");
+        std::fs::write(costs, "{").expect("written");
+        assert!(advice(dir).contains("costs-"), "{}", advice(dir));
     }
 }
