@@ -14,6 +14,7 @@ use copytune_core::options;
 use copytune_core::routines::Features;
 use copytune_core::state::calibration::{Machine, Unfit, find};
 use copytune_core::state::costs;
+use copytune_core::state::memory::find as find_memory;
 
 use super::carried::library;
 use super::states::Place;
@@ -111,7 +112,7 @@ impl Args {
             features,
         };
         let calibration = memory::run(&request, &journal)?;
-        let (path, is_kept) = calibration.save(&place.path)?;
+        let (_, is_kept) = calibration.save(&place.path)?;
         journal.finish();
         for line in memory::tables::summary(&calibration) {
             println!("{line}");
@@ -119,7 +120,9 @@ impl Args {
         if !is_kept {
             println!("the former calibration stays, which is better");
         }
-        calibration.usable(&Machine::of_memory(), &path)?;
+        let here = Machine::of_memory();
+        let (used, path) = find_memory(&place.path, &here)?;
+        used.usable(&here, &path)?;
         println!("kept in {}; `copytune models --memory` shows it", path.display());
         Ok(ExitCode::SUCCESS)
     }
