@@ -129,3 +129,19 @@ fn the_latest_requests_are_kept() {
     }
     assert_eq!(owner.requests.collect(owner.words, seen), (seen, false));
 }
+
+#[test]
+fn one_slow_promotion_hardly_raises_the_price() {
+    let words: &Words = shared();
+    for _ in 0..100 {
+        words.note_price(100_000.0, 20_000.0, BYTES);
+    }
+    let usual = words.price(BYTES);
+    assert!((90e-6..110e-6).contains(&usual), "{usual}");
+    words.note_price(400_000.0, 20_000.0, BYTES);
+    assert!(words.price(BYTES) < 1.5 * usual, "{}", words.price(BYTES));
+    for _ in 0..100 {
+        words.note_price(400_000.0, 20_000.0, BYTES);
+    }
+    assert!(words.price(BYTES) > 3.5 * usual, "{}", words.price(BYTES));
+}

@@ -44,7 +44,7 @@ pub struct Words {
     pub notices: AtomicU64,
     /// Requests so far.
     pub asked: AtomicU64,
-    /// What the latest promotion took: nanoseconds, but for the moving of pages; and those of a mebibyte's.
+    /// What promotions took lately: nanoseconds, but for the moving of pages; and those of a mebibyte's.
     pub around: AtomicU64,
     /// See `around`.
     pub mebibyte: AtomicU64,
@@ -91,6 +91,26 @@ impl Words {
         let [around, mebibyte] =
             [&self.around, &self.mebibyte].map(|part| part.load(Ordering::Relaxed) as f64 * 1e-9);
         around + mebibyte * (bytes as f64 / f64::from(1 << 20))
+    }
+
+    /// A promotion of so many bytes took `all` nanoseconds, `moving` of them to move the pages. The price is a mean, since some
+    /// promotions count mappings or ask for headroom, too: by the latest one alone, peers took buffers for not worth it after these.
+    pub fn note_price(&self, all: f64, moving: f64, bytes: usize) {
+        /// Below this the system calls outweigh the copying.
+        const TELLING: usize = 256 << 10;
+        /// One part in so many of the mean is the latest one's.
+        const WEIGHT: f64 = 8.0;
+        let note = |mean: &AtomicU64, latest: f64| {
+            let before = mean.load(Ordering::Relaxed) as f64;
+            let now = before + (latest - before) / WEIGHT;
+            mean.store(now as u64, Ordering::Relaxed);
+        };
+        let mebibytes = bytes as f64 / f64::from(1 << 20);
+        if bytes >= TELLING {
+            note(&self.mebibyte, moving / mebibytes);
+        }
+        let moving = self.mebibyte.load(Ordering::Relaxed) as f64 * mebibytes;
+        note(&self.around, (all - moving).max(0.0));
     }
 
     /// Has peers look at their ranges anew.

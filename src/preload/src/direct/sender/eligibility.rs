@@ -1,4 +1,4 @@
-//! Which memory may be moved: private, anonymous, readable, writable, and nothing else; and no device may hold it.
+//! Which memory may be moved: private, anonymous, readable, writable, and nothing else.
 
 use crate::direct::sender::huge_pages;
 use crate::direct::shared::switches::is_forced;
@@ -8,10 +8,7 @@ use crate::sys::small_file::with_text;
 use copytune_protocol::PAGE;
 use copytune_protocol::mappings;
 use copytune_protocol::smaps::{Area, Snapshot};
-use core::ffi::c_int;
-use core::mem::MaybeUninit;
 use std::io::BufReader;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// The ordinary memory that was found so far.
 #[derive(Debug)]
@@ -35,11 +32,18 @@ impl Ordinary {
 
     /// The parts of `[start, end)` that may be moved; `None`: to find out would take too long now ([`Looks`]). A mapping is of one
     /// kind: it is still ordinary where a part of it was found to be, and nothing has been called since that changes that. So is what
-    /// was mapped since, where there was nothing. `misses`: as `Bindings::misses` says now.
-    pub fn areas(&mut self, start: usize, end: usize, misses: u32) -> Option<Vec<Area>> {
+    /// was mapped since, where there was nothing. `misses`: as `Bindings::misses` says now. `asks`: whether the kernel is to be asked if
+    /// something is locked; it takes long to answer, so only where something may be moved.
+    pub fn areas(
+        &mut self,
+        start: usize,
+        end: usize,
+        misses: u32,
+        asks: bool,
+    ) -> Option<Vec<Area>> {
         if (discard::special(), misses) == self.changes
-            && nothing_is_locked()
             && let Some(areas) = self.recall(start, end)
+            && (areas.is_empty() || !asks || nothing_is_locked())
         {
             return Some(areas);
         }
@@ -153,66 +157,4 @@ fn nothing_is_locked() -> bool {
         lines.next().is_some_and(|rest| rest.trim() == "0 kB")
     };
     with_text(c"/proc/self/status", locked) == Some(true)
-}
-
-/// Character devices that every process may have open, and that hold no memory of the user's: null, zero, full,
-/// random, urandom (major 1), terminals (3, 4, 5, 136 to 143).
-fn is_harmless(major: u32) -> bool {
-    matches!(major, 1 | 3 | 4 | 5 | 136..=143)
-}
-
-/// What is known here of an open descriptor's file: a file system over a network is not asked.
-fn status_of(descriptor: c_int) -> Option<libc::statx> {
-    let mut status = MaybeUninit::<libc::statx>::uninit();
-    let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
-    // SAFETY: statx(2) with an empty path fills the structure where it succeeds.
-    unsafe {
-        let place = status.as_mut_ptr();
-        let failed = libc::statx(descriptor, c"".as_ptr(), flags, libc::STATX_TYPE, place);
-        (failed == 0).then(|| status.assume_init())
-    }
-}
-
-/// The device number of what has no name in any file system, as an eventfd, an io_uring or a userfaultfd; `None`: it is not known.
-fn nameless() -> Option<(u32, u32)> {
-    // SAFETY: eventfd(2) takes numbers; what it returns is a new descriptor.
-    let made = unsafe {
-        let made = libc::eventfd(0, libc::EFD_CLOEXEC);
-        (made >= 0).then(|| OwnedFd::from_raw_fd(made))?
-    };
-    Some(device_of(&status_of(made.as_raw_fd())?))
-}
-
-/// Major and minor number of the file system's device.
-fn device_of(status: &libc::statx) -> (u32, u32) {
-    (status.stx_dev_major, status.stx_dev_minor)
-}
-
-/// Whether this process surely has no device open that may have registered memory with it (network cards, accelerators),
-/// nor an io_uring, whose buffers may be registered too, nor a userfaultfd, which may watch memory; else why not.
-pub fn no_device_is_open() -> Result<(), &'static str> {
-    let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
-        return Err("/proc/self/fd does not tell which devices are open");
-    };
-    let nameless = nameless();
-    for entry in open.flatten() {
-        let name = entry.file_name();
-        let number = name.to_str().and_then(|name| name.parse().ok());
-        let Some(status) = number.and_then(status_of) else {
-            continue;
-        };
-        let device = u32::from(status.stx_mode) & libc::S_IFMT == libc::S_IFCHR
-            && !is_harmless(status.stx_rdev_major);
-        // To ask for the name of each descriptor would take ten times as long.
-        let may_watch = nameless.is_none_or(|number| number == device_of(&status));
-        let watches = may_watch
-            && std::fs::read_link(entry.path()).is_ok_and(|link| {
-                let link = link.to_string_lossy();
-                link.contains("[io_uring]") || link.contains("[userfaultfd]")
-            });
-        if watches || device {
-            return Err("a device that this process has open may hold its memory");
-        }
-    }
-    Ok(())
 }

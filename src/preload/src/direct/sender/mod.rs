@@ -2,12 +2,14 @@
 //!
 //! | module | for |
 //! | --- | --- |
+//! | devices | whether a device may hold memory of this process |
 //! | eligibility | which memory may be moved |
 //! | huge_pages | whether memory lies in huge pages |
 //! | moving | copies pages into the arena and maps them there |
 //! | progress | the libraries' progress functions: answers and shared copies |
 //! | promotion | moves buffers, and shows messages |
 
+mod devices;
 pub mod eligibility;
 mod huge_pages;
 mod moving;

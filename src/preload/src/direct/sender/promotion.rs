@@ -1,9 +1,10 @@
 //! The sender: during a send, moves the buffer into the arena if peers ask for it, and gives back what the program no
 //! longer maps.
 
+use crate::direct::sender::devices::Devices;
 use crate::direct::sender::eligibility::Ordinary;
-use crate::direct::sender::moving::move_chunk;
-use crate::direct::sender::{eligibility, progress};
+use crate::direct::sender::moving::{move_chunk, pages_of};
+use crate::direct::sender::progress;
 use crate::direct::shared::report::explain;
 use crate::direct::shared::switches::{is_on, keeps_private};
 use crate::direct::shared::{attention, headroom, promoted};
@@ -14,14 +15,15 @@ use crate::sys::clock;
 use crate::sys::log::{self, Level};
 use crate::sys::next;
 use crate::sys::tls;
+use copytune_core::direct::burst::Burst;
 use copytune_protocol::allocator::Space;
-use copytune_protocol::arena::{self, Arena, FIRST_PROMOTED, Words};
+use copytune_protocol::arena::{self, Arena, FIRST_PROMOTED};
+use copytune_protocol::limits;
 use copytune_protocol::mappings::Mappings;
 use copytune_protocol::notice::Notice;
 use copytune_protocol::notices::Notices;
 use copytune_protocol::requests::{Message, Requests};
 use copytune_protocol::smaps::Area;
-use copytune_protocol::{PAGE, limits};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
@@ -50,6 +52,8 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     promoted: Vec::new(),
     space: Space::new(),
     next_check: 0,
+    burst: Burst::new(),
+    devices: Devices::new(),
     held_by_device: false,
     notices: Notices::new(),
     unshown: 0,
@@ -65,6 +69,8 @@ struct Owner {
     space: Space,
     /// Index of the range to check next.
     next_check: usize,
+    burst: Burst,
+    devices: Devices,
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
     notices: Notices,
@@ -92,7 +98,7 @@ pub fn prepare() {
     };
     let began = clock::now();
     held_back(|| {
-        if let Err(reason) = eligibility::no_device_is_open() {
+        if let Err(reason) = owner.devices.none_is_open() {
             owner.held_by_device = true;
             explain(reason);
         } else {
@@ -284,24 +290,37 @@ impl Owner {
             return;
         }
         let began = clock::now();
-        // A device may have been opened since; the check costs little beside a promotion.
-        if let Err(reason) = eligibility::no_device_is_open() {
-            self.held_by_device = true;
-            explain(reason);
-            return;
-        }
-        // Each piece cut out of a mapping adds two.
-        if !self.may_map(arena, 2 * pages.len() as u64) {
-            explain("this process has too many mappings");
-            return;
-        }
-        let Some(areas) = self.ordinary.areas(first, last, self.bindings.misses()) else {
+        let asks = !self.burst.holds(began, clock::rate());
+        let misses = self.bindings.misses();
+        // What costs least comes first: most requests for memory that may not be moved end here.
+        let Some(areas) = self.ordinary.areas(first, last, misses, asks) else {
             explain("a look at all memory of this process would take too long");
             return;
         };
+        if !areas.is_empty() {
+            // A device may have been opened since.
+            if asks && let Err(reason) = self.devices.none_is_open() {
+                self.held_by_device = true;
+                explain(reason);
+                return;
+            }
+            // Each piece cut out of a mapping adds two.
+            if !self.may_map(arena, 2 * pages.len() as u64) {
+                explain("this process has too many mappings");
+                return;
+            }
+            self.move_pages(arena, &pages, &areas, began);
+            self.burst.end(clock::now(), asks.then_some(began));
+        }
+        self.give_notice(arena, message, sends);
+        arena.words().announce();
+    }
+
+    /// Moves those parts of the pages that lie in one of the areas; `began`: when the promotion began.
+    fn move_pages(&mut self, arena: &Arena, pages: &[(usize, usize)], areas: &[Area], began: u64) {
         let (mut ticks, mut bytes) = (0, 0);
-        let pages = pages.iter();
         let parts = pages
+            .iter()
             .flat_map(|&(start, end)| areas.iter().filter_map(move |area| area.within(start, end)));
         for area in parts {
             let moves = clock::now();
@@ -322,10 +341,10 @@ impl Owner {
         }
         let taken = clock::now().wrapping_sub(began);
         if bytes > 0 {
-            note_price(arena.words(), taken, ticks, bytes);
+            let nanoseconds = |ticks: u64| 1e6 * clock::milliseconds(ticks);
+            let words = arena.words();
+            words.note_price(nanoseconds(taken), nanoseconds(ticks), bytes);
         }
-        self.give_notice(arena, message, sends);
-        arena.words().announce();
     }
 
     /// Whether this process may have `more` mappings. Counting takes as long as many promotions (0.2 ms for the 450
@@ -455,37 +474,4 @@ fn holds_some_of(promoted: &[Promoted], start: usize, end: usize) -> bool {
     promoted
         .iter()
         .any(|range| range.start < end && start < range.start + range.bytes as usize)
-}
-
-/// The whole pages of `[start, end)` that hold something requested, as ordered, separate ranges. UCX reads a long
-/// message in pieces, and several peers read a collective's buffer: each requests its own part.
-fn pages_of(start: usize, end: usize, mut asked: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
-    let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
-    asked.sort_unstable();
-    let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(asked.len());
-    for (low, high) in asked {
-        let low = (low & !(PAGE - 1)).max(first);
-        let high = high.next_multiple_of(PAGE).min(last);
-        match ranges.last_mut() {
-            _ if low >= high => {}
-            Some((_, before)) if *before >= low => *before = high.max(*before),
-            _ => ranges.push((low, high)),
-        }
-    }
-    ranges
-}
-
-/// Tells peers what a promotion has cost: `all` ticks, of which `ticks` to move `bytes` bytes.
-fn note_price(words: &Words, all: u64, ticks: u64, bytes: usize) {
-    /// Below this the system calls outweigh the copying.
-    const TELLING: usize = 256 << 10;
-    let nanoseconds = |ticks: u64| 1e6 * clock::milliseconds(ticks);
-    let mebibytes = bytes as f64 / f64::from(1 << 20);
-    if bytes >= TELLING {
-        let mebibyte = nanoseconds(ticks) / mebibytes;
-        words.mebibyte.store(mebibyte as u64, Relaxed);
-    }
-    let moving = words.mebibyte.load(Relaxed) as f64 * mebibytes;
-    let around = (nanoseconds(all) - moving).max(0.0);
-    words.around.store(around as u64, Relaxed);
 }

@@ -1,0 +1,146 @@
+//! Whether a device may hold memory of this process: then none of it may be moved.
+
+use core::ffi::{CStr, c_int};
+use core::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+const MAY_HOLD: &str = "a device that this process has open may hold its memory";
+
+/// The descriptors that were open at the last look. To look at them again takes a third of the time that listing them takes.
+#[derive(Debug)]
+pub struct Devices {
+    open: Vec<c_int>,
+    /// See [`nameless`]; the outer `None`: not asked for.
+    nameless: Option<Option<Device>>,
+}
+
+/// Major and minor number.
+type Device = (u32, u32);
+
+/// What a descriptor is.
+enum Kind {
+    Closed,
+    Harmless,
+    MayHold,
+}
+
+impl Devices {
+    /// Nothing was looked at.
+    pub const fn new() -> Self {
+        Self {
+            open: Vec::new(),
+            nameless: None,
+        }
+    }
+
+    /// Whether this process surely has no device open that may have registered memory with it (network cards, accelerators),
+    /// nor an io_uring, whose buffers may be registered too, nor a userfaultfd, which may watch memory; else why not.
+    ///
+    /// # Errors
+    /// Such a device is open, or it cannot be known.
+    pub fn none_is_open(&mut self) -> Result<(), &'static str> {
+        // As many as then, and all of those: there is no other.
+        if number_of_open() == Some(self.open.len() as u64) && self.are_all_open()? {
+            return Ok(());
+        }
+        self.list()?;
+        self.are_all_open().map(|_| ())
+    }
+
+    /// Looks at the descriptors that are known, and forgets those that are closed. False: some were.
+    fn are_all_open(&mut self) -> Result<bool, &'static str> {
+        let nameless = *self.nameless.get_or_insert_with(nameless);
+        let known = self.open.len();
+        let mut may_hold = false;
+        self.open.retain(|descriptor| {
+            let kind = kind(*descriptor, nameless);
+            may_hold |= matches!(kind, Kind::MayHold);
+            !matches!(kind, Kind::Closed)
+        });
+        if may_hold {
+            return Err(MAY_HOLD);
+        }
+        Ok(self.open.len() == known)
+    }
+
+    fn list(&mut self) -> Result<(), &'static str> {
+        let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
+            return Err("/proc/self/fd does not tell which devices are open");
+        };
+        self.open.clear();
+        self.open.extend(
+            open.flatten()
+                .filter_map(|entry| entry.file_name().to_str()?.parse::<c_int>().ok()),
+        );
+        Ok(())
+    }
+}
+
+/// From Linux 6.2 on the directory's size (Documentation/filesystems/proc.rst, "/proc/<pid>/fd"); before, it is 0.
+fn number_of_open() -> Option<u64> {
+    let status = status_of(libc::AT_FDCWD, c"/proc/self/fd", libc::STATX_SIZE).ok()?;
+    (status.stx_size != 0).then_some(status.stx_size)
+}
+
+fn kind(descriptor: c_int, nameless: Option<Device>) -> Kind {
+    let status = match status_of(descriptor, c"", libc::STATX_TYPE) {
+        Ok(status) => status,
+        Err(libc::EBADF) => return Kind::Closed,
+        Err(_) => return Kind::MayHold,
+    };
+    let is_device = u32::from(status.stx_mode) & libc::S_IFMT == libc::S_IFCHR
+        && !is_harmless(status.stx_rdev_major);
+    // To ask for the name of each descriptor would take ten times as long.
+    let may_watch = nameless.is_none_or(|number| number == device_of(&status));
+    if is_device || (may_watch && watches(descriptor)) {
+        return Kind::MayHold;
+    }
+    Kind::Harmless
+}
+
+/// Whether it may be an io_uring or a userfaultfd.
+fn watches(descriptor: c_int) -> bool {
+    // What is closed by now, or has no name, is neither.
+    std::fs::read_link(format!("/proc/self/fd/{descriptor}")).is_ok_and(|link| {
+        let link = link.to_string_lossy();
+        link.contains("[io_uring]") || link.contains("[userfaultfd]")
+    })
+}
+
+/// Character devices that every process may have open, and that hold no memory of the user's: null, zero, full,
+/// random, urandom (major 1), terminals (3, 4, 5, 136 to 143).
+fn is_harmless(major: u32) -> bool {
+    matches!(major, 1 | 3 | 4 | 5 | 136..=143)
+}
+
+/// What is known here of a file: a file system over a network is not asked. `path` may be empty: the descriptor's own. An error is an
+/// error number.
+fn status_of(descriptor: c_int, path: &CStr, wanted: u32) -> Result<libc::statx, c_int> {
+    let mut status = MaybeUninit::<libc::statx>::uninit();
+    let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
+    // SAFETY: statx(2) with a terminated path fills the structure where it succeeds; errno is the calling thread's own.
+    unsafe {
+        let place = status.as_mut_ptr();
+        match libc::statx(descriptor, path.as_ptr(), flags, wanted, place) {
+            0 => Ok(status.assume_init()),
+            _ => Err(*libc::__errno_location()),
+        }
+    }
+}
+
+/// The device number of what has no name in any file system, as an eventfd, an io_uring or a userfaultfd; `None`: it is not known.
+fn nameless() -> Option<Device> {
+    // SAFETY: eventfd(2) takes numbers; what it returns is a new descriptor.
+    let made = unsafe {
+        let made = libc::eventfd(0, libc::EFD_CLOEXEC);
+        (made >= 0).then(|| OwnedFd::from_raw_fd(made))?
+    };
+    status_of(made.as_raw_fd(), c"", libc::STATX_TYPE)
+        .ok()
+        .map(|status| device_of(&status))
+}
+
+/// The file system's.
+fn device_of(status: &libc::statx) -> Device {
+    (status.stx_dev_major, status.stx_dev_minor)
+}
