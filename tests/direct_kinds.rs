@@ -97,3 +97,9 @@ fn a_device_that_is_opened_later() {
         );
     }
 }
+
+/// Also where promotions follow each other at once.
+#[test]
+fn a_device_that_is_opened_within_a_window() {
+    exact(PROGRAM, &["device_between"], 1);
+}

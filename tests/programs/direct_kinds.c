@@ -171,6 +171,48 @@ static void device_later(void) {
     munmap(before, LENGTH);
 }
 
+/* Whether some of that memory lies in the shim's file. */
+static int is_moved(const unsigned char *start, size_t length) {
+    char line[512];
+    int moved = 0;
+    uintptr_t from = (uintptr_t)start;
+    FILE *file = fopen("/proc/self/maps", "r");
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned long first, end;
+        if (sscanf(line, "%lx-%lx ", &first, &end) == 2 && first < from + length && from < end)
+            moved |= strstr(line, "copytune-arena") != NULL;
+    }
+    fclose(file);
+    return moved;
+}
+
+/* Something is opened between the sends of a window, after buffers before it were moved: those after it stay. */
+static void device_between(void) {
+    enum { WINDOW = 16, FIRST = WINDOW / 2, SIZE = 4 * PAGE };
+    int other = 1 - check_rank, can = 1;
+    unsigned char *out = pages(NULL, WINDOW * SIZE);
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Request requests[2 * WINDOW];
+        int opened = -1;
+        seed += 2;
+        check_fill(out, WINDOW * SIZE, seed + (uint64_t)check_rank);
+        for (int i = 0; i < WINDOW; i++)
+            MPI_Irecv(in + i * SIZE, SIZE, MPI_BYTE, other, i, MPI_COMM_WORLD, requests + i);
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < WINDOW; i++) {
+            if (i == FIRST) opened = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+            MPI_Isend(out + i * SIZE, SIZE, MPI_BYTE, other, i, MPI_COMM_WORLD, requests + WINDOW + i);
+        }
+        MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
+        can = can && opened >= 0;
+        if (opened >= 0) close(opened);
+        check_equal(in, WINDOW * SIZE, seed + (uint64_t)other);
+    }
+    if (all_can(can, "page faults cannot be watched")) CHECK(!is_moved(out + FIRST * SIZE, (WINDOW - FIRST) * SIZE));
+    munmap(out, WINDOW * SIZE);
+}
+
 static void ring(void) {
     struct io_uring_params parameters = {0};
     int opened = (int)syscall(SYS_io_uring_setup, 4, &parameters);
@@ -364,6 +406,7 @@ int main(int argc, char **argv) {
         {"dont_dump", dont_dump}, {"mergeable", mergeable}, {"locked", locked}, {"executable", executable},
         {"private_file", private_file}, {"shared_file", shared_file}, {"shared_memory", shared_memory},
         {"huge_page", huge_page}, {"watched_over", watched_over}, {"device", device}, {"device_later", device_later},
+        {"device_between", device_between},
         {"ring", ring}, {"locked_at_once", locked_at_once}, {"locked_before", locked_before}, {"dumped", dumped},
         {"crowded", crowded},
         {"written_beside", written_beside}, {"written_between", written_between},

@@ -40,11 +40,16 @@ impl Devices {
     /// Such a device is open, or it cannot be known.
     pub fn none_is_open(&mut self) -> Result<(), &'static str> {
         // As many as then, and all of those: there is no other.
-        if number_of_open() == Some(self.open.len() as u64) && self.are_all_open()? {
+        if self.are_as_many() && self.are_all_open()? {
             return Ok(());
         }
         self.list()?;
         self.are_all_open().map(|_| ())
+    }
+
+    /// Whether as many are open as at the last look; false where that is not known. It takes a tenth of a look.
+    pub fn are_as_many(&self) -> bool {
+        number_of_open() == Some(self.open.len() as u64)
     }
 
     /// Looks at the descriptors that are known, and forgets those that are closed. False: some were.

@@ -290,7 +290,7 @@ impl Owner {
             return;
         }
         let began = clock::now();
-        let asks = !self.burst.holds(began, clock::rate());
+        let asks = !(self.burst.holds(began, clock::rate()) && self.devices.are_as_many());
         let misses = self.bindings.misses();
         // What costs least comes first: most requests for memory that may not be moved end here.
         let Some(areas) = self.ordinary.areas(first, last, misses, asks) else {
