@@ -1,4 +1,5 @@
-//! Promotions in quick succession, as of a window's buffers: what was asked of the kernel before the first of them holds for all.
+//! A burst: promotions in quick succession, as of a window's buffers. What was asked of the kernel before the first of them holds for
+//! all.
 
 /// Seconds between the end of one promotion and the beginning of the next: a few sends, too few to open a device and to have
 /// it hold the buffer that is sent next.

@@ -3,7 +3,7 @@
 
 use crate::direct::sender::devices::Devices;
 use crate::direct::sender::eligibility::Ordinary;
-use crate::direct::sender::moving::{move_chunk, pages_of};
+use crate::direct::sender::moving::move_chunk;
 use crate::direct::sender::progress;
 use crate::direct::shared::report::explain;
 use crate::direct::shared::switches::{is_on, keeps_private};
@@ -18,12 +18,12 @@ use crate::sys::tls;
 use copytune_core::direct::burst::Burst;
 use copytune_protocol::allocator::Space;
 use copytune_protocol::arena::{self, Arena, FIRST_PROMOTED};
-use copytune_protocol::limits;
 use copytune_protocol::mappings::Mappings;
 use copytune_protocol::notice::Notice;
 use copytune_protocol::notices::Notices;
 use copytune_protocol::requests::{Message, Requests};
 use copytune_protocol::smaps::Area;
+use copytune_protocol::{PAGE, limits};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
@@ -474,4 +474,22 @@ fn holds_some_of(promoted: &[Promoted], start: usize, end: usize) -> bool {
     promoted
         .iter()
         .any(|range| range.start < end && start < range.start + range.bytes as usize)
+}
+
+/// The whole pages of `[start, end)` that hold something requested, as ordered, separate ranges. UCX reads a long
+/// message in pieces, and several peers read a collective's buffer: each requests its own part.
+fn pages_of(start: usize, end: usize, mut asked: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+    let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
+    asked.sort_unstable();
+    let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(asked.len());
+    for (low, high) in asked {
+        let low = (low & !(PAGE - 1)).max(first);
+        let high = high.next_multiple_of(PAGE).min(last);
+        match ranges.last_mut() {
+            _ if low >= high => {}
+            Some((_, before)) if *before >= low => *before = high.max(*before),
+            _ => ranges.push((low, high)),
+        }
+    }
+    ranges
 }
