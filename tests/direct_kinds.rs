@@ -103,3 +103,9 @@ fn a_device_that_is_opened_later() {
 fn a_device_that_is_opened_within_a_window() {
     exact(PROGRAM, &["device_between"], 1);
 }
+
+/// So is memory that is locked there.
+#[test]
+fn memory_that_is_locked_within_a_window() {
+    exact(PROGRAM, &["locked_between"], 1);
+}

@@ -213,6 +213,31 @@ static void device_between(void) {
     munmap(out, WINDOW * SIZE);
 }
 
+/* One buffer is locked between the sends of a window, after buffers before it were moved: it stays as long as it is. */
+static void locked_between(void) {
+    enum { WINDOW = 16, FIRST = WINDOW / 2, SIZE = 4 * PAGE };
+    int other = 1 - check_rank, can = 1;
+    unsigned char *out = pages(NULL, WINDOW * SIZE), *kept = out + FIRST * SIZE;
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Request requests[2 * WINDOW];
+        seed += 2;
+        check_fill(out, WINDOW * SIZE, seed + (uint64_t)check_rank);
+        for (int i = 0; i < WINDOW; i++)
+            MPI_Irecv(in + i * SIZE, SIZE, MPI_BYTE, other, i, MPI_COMM_WORLD, requests + i);
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < WINDOW; i++) {
+            if (i == FIRST) can = mlock(kept, SIZE) == 0 && can;
+            MPI_Isend(out + i * SIZE, SIZE, MPI_BYTE, other, i, MPI_COMM_WORLD, requests + WINDOW + i);
+        }
+        CHECK(!can || !is_moved(kept, SIZE));
+        MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
+        munlock(kept, SIZE);
+        check_equal(in, WINDOW * SIZE, seed + (uint64_t)other);
+    }
+    all_can(can, "no memory can be locked");
+    munmap(out, WINDOW * SIZE);
+}
+
 static void ring(void) {
     struct io_uring_params parameters = {0};
     int opened = (int)syscall(SYS_io_uring_setup, 4, &parameters);
@@ -406,7 +431,7 @@ int main(int argc, char **argv) {
         {"dont_dump", dont_dump}, {"mergeable", mergeable}, {"locked", locked}, {"executable", executable},
         {"private_file", private_file}, {"shared_file", shared_file}, {"shared_memory", shared_memory},
         {"huge_page", huge_page}, {"watched_over", watched_over}, {"device", device}, {"device_later", device_later},
-        {"device_between", device_between},
+        {"device_between", device_between}, {"locked_between", locked_between},
         {"ring", ring}, {"locked_at_once", locked_at_once}, {"locked_before", locked_before}, {"dumped", dumped},
         {"crowded", crowded},
         {"written_beside", written_beside}, {"written_between", written_between},

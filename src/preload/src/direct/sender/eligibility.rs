@@ -32,18 +32,12 @@ impl Ordinary {
 
     /// The parts of `[start, end)` that may be moved; `None`: to find out would take too long now ([`Looks`]). A mapping is of one
     /// kind: it is still ordinary where a part of it was found to be, and nothing has been called since that changes that. So is what
-    /// was mapped since, where there was nothing. `misses`: as `Bindings::misses` says now. `asks`: whether the kernel is to be asked if
-    /// something is locked; it takes long to answer, so only where something may be moved.
-    pub fn areas(
-        &mut self,
-        start: usize,
-        end: usize,
-        misses: u32,
-        asks: bool,
-    ) -> Option<Vec<Area>> {
+    /// was mapped since, where there was nothing. `misses`: as `Bindings::misses` says now. The kernel takes long to say whether something
+    /// is locked, so it is asked only where something may be moved.
+    pub fn areas(&mut self, start: usize, end: usize, misses: u32) -> Option<Vec<Area>> {
         if (discard::special(), misses) == self.changes
             && let Some(areas) = self.recall(start, end)
-            && (areas.is_empty() || !asks || nothing_is_locked())
+            && (areas.is_empty() || nothing_is_locked())
         {
             return Some(areas);
         }

@@ -290,15 +290,14 @@ impl Owner {
             return;
         }
         let began = clock::now();
-        let asks = !(self.burst.holds(began, clock::rate()) && self.devices.are_as_many());
-        let misses = self.bindings.misses();
         // What costs least comes first: most requests for memory that may not be moved end here.
-        let Some(areas) = self.ordinary.areas(first, last, misses, asks) else {
+        let Some(areas) = self.ordinary.areas(first, last, self.bindings.misses()) else {
             explain("a look at all memory of this process would take too long");
             return;
         };
         if !areas.is_empty() {
             // A device may have been opened since.
+            let asks = !(self.burst.holds(began, clock::rate()) && self.devices.are_as_many());
             if asks && let Err(reason) = self.devices.none_is_open() {
                 self.held_by_device = true;
                 explain(reason);
