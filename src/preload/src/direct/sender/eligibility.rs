@@ -32,12 +32,12 @@ impl Ordinary {
 
     /// The parts of `[start, end)` that may be moved; `None`: to find out would take too long now ([`Looks`]). A mapping is of one
     /// kind: it is still ordinary where a part of it was found to be, and nothing has been called since that changes that. So is what
-    /// was mapped since, where there was nothing. `misses`: as `Bindings::misses` says now. The kernel takes long to say whether something
-    /// is locked, so it is asked only where something may be moved.
+    /// was mapped since, where there was nothing. `misses`: as `Bindings::misses` says now. No call that is followed locks memory, so the
+    /// kernel is asked.
     pub fn areas(&mut self, start: usize, end: usize, misses: u32) -> Option<Vec<Area>> {
         if (discard::special(), misses) == self.changes
             && let Some(areas) = self.recall(start, end)
-            && (areas.is_empty() || nothing_is_locked())
+            && areas.iter().all(is_unlocked)
         {
             return Some(areas);
         }
@@ -144,11 +144,11 @@ fn resident_bytes() -> Option<u64> {
     Some(pages * PAGE as u64)
 }
 
-/// Whether no memory of this process is surely locked (VmLck in proc_pid_status(5)): by mlock(2), or from the beginning by mmap(2).
-fn nothing_is_locked() -> bool {
-    let locked = |text: &str| {
-        let mut lines = text.lines().filter_map(|line| line.strip_prefix("VmLck:"));
-        lines.next().is_some_and(|rest| rest.trim() == "0 kB")
-    };
-    with_text(c"/proc/self/status", locked) == Some(true)
+/// Whether nothing in the area is surely locked: by mlock(2), or from the beginning by mmap(2). msync(2) fails with EBUSY where
+/// something is, and does nothing else for private memory.
+fn is_unlocked(area: &Area) -> bool {
+    let flags = libc::MS_ASYNC | libc::MS_INVALIDATE;
+    // By number, since the C library's function is a place where a thread may be cancelled.
+    // SAFETY: the kernel reads or writes no byte of the area; of one that has gone it says so.
+    unsafe { libc::syscall(libc::SYS_msync, area.start, area.end - area.start, flags) == 0 }
 }
