@@ -17,10 +17,11 @@
 /// Kernel copies of a buffer before it is asked for.
 pub const AT_ONCE: u32 = 1;
 /// Seconds of debt that are always allowed, and the part of the time so far that is allowed besides.
-pub const CREDIT: f64 = 5e-3;
+const CREDIT: f64 = 5e-3;
 /// See [`CREDIT`].
-pub const SHARE: f64 = 5e-3;
-/// What part of [`CREDIT`] and [`SHARE`] each reading thread has where `ranks` ranks share `cores` cores. More ranks than cores take
+const SHARE: f64 = 5e-3;
+
+/// What part of the credit each reading thread has where `ranks` ranks share `cores` cores. More ranks than cores take
 /// turns, so what one of them spends delays the others, too: together they may delay a program as one rank for each core would.
 pub fn part_of_credit(ranks: u32, cores: u32) -> f64 {
     (f64::from(cores.max(1)) / f64::from(ranks.max(1))).min(1.0)
@@ -32,9 +33,11 @@ const READS_BETWEEN_LOOKS: u32 = 4;
 const PAYS: u64 = 2;
 /// Promotions at the first send would have paid where they would have saved so many quarters of what they would have cost.
 const PAYS_AT_ONCE: u64 = 5;
-/// So many times the usual debt is allowed then: 10 ms and 1 % of the time. Who sends many long buffers in turn cannot
-/// gain by the usual one, which few of their promotions exhaust before any of them comes again.
-const KNOWN_CREDITS: u64 = 2;
+/// The same as [`CREDIT`] and [`SHARE`] then. Who sends many long buffers in turn cannot gain by the usual debt, which few of their
+/// promotions exhaust before any of them comes again.
+const KNOWN_CREDIT: f64 = 20e-3;
+/// See [`KNOWN_CREDIT`].
+const KNOWN_SHARE: f64 = 1e-2;
 /// Where they would not have, so many times the usual wait is the longest. The usual one is no choice: who waits as long as a promotion
 /// is worth and sends no more than a quarter as many messages then has lost nearly all of its price.
 const MOST_PATIENCE: u64 = 16;
@@ -107,6 +110,12 @@ impl Worth {
             }
             () => Advice::Wait((price / potential.max(1)).clamp(2, MOST_PATIENCE)),
         }
+    }
+
+    /// What direct copies of a buffer save in a run, on the average, if its promotion takes so long.
+    fn of_a_buffer(self, price: u64) -> u64 {
+        let saved = u128::from(price) * u128::from(self.potential) / u128::from(self.price.max(1));
+        u64::try_from(saved).unwrap_or(u64::MAX)
     }
 }
 
@@ -218,7 +227,27 @@ pub struct KernelCopy {
     /// How long the promotion of the buffer would take.
     pub price: u64,
     /// The most debt that is allowed now.
-    pub credit: u64,
+    pub credit: Credit,
+}
+
+/// The most debt that is allowed at some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Credit {
+    /// Usually.
+    pub usual: u64,
+    /// Where earlier runs have shown that promotions at the first send pay.
+    pub known: u64,
+}
+
+impl Credit {
+    /// That of a thread that has read for `elapsed` ticks, `rate` in a second, and has this `part` of the credit ([`part_of_credit`]).
+    pub fn after(elapsed: u64, rate: f64, part: f64) -> Self {
+        let of = |credit: f64, share: f64| (part * (credit * rate + share * elapsed as f64)) as u64;
+        Self {
+            usual: of(CREDIT, SHARE),
+            known: of(KNOWN_CREDIT, KNOWN_SHARE),
+        }
+    }
 }
 
 /// What a buffer has shown so far.
@@ -276,7 +305,8 @@ impl Buffer {
         if self.reads == 0 {
             class.worth.price = class.worth.price.saturating_add(copy.price);
         }
-        let advice = class.before.advice();
+        let before = class.before;
+        let advice = before.advice();
         self.reads = self.reads.saturating_add(1);
         self.missed = self.missed.saturating_add(copy.gain);
         self.gain = copy.gain;
@@ -286,8 +316,8 @@ impl Buffer {
         // What was asked for did not come.
         account.debt = account.debt.saturating_sub(core::mem::take(&mut self.owed));
         let credit = match advice {
-            Advice::AtOnce => copy.credit.saturating_mul(KNOWN_CREDITS),
-            _ => copy.credit,
+            Advice::AtOnce => copy.credit.known,
+            _ => copy.credit.usual,
         };
         let is_worth_it = match urgency {
             Urgency::Forced => true,
@@ -297,7 +327,12 @@ impl Buffer {
             Urgency::Unknown => {
                 let usual = copy.price << self.losses;
                 let (wanted, is_known) = match advice {
-                    Advice::AtOnce => (usual, true),
+                    // What is left of the sends that earlier runs have shown must pay. Then come those that they have not.
+                    Advice::AtOnce => {
+                        let in_all = before.of_a_buffer(copy.price);
+                        let pays = self.missed.saturating_add(copy.price) <= in_all;
+                        (usual.max(in_all), pays)
+                    }
                     Advice::Wait(times) => (usual.saturating_mul(times), false),
                     Advice::None => (usual, account.pays(copy.bytes)),
                 };

@@ -3,7 +3,7 @@
 
 use crate::sys::clock;
 use copytune_core::direct::mechanism::{CLASSES, MOST_CANDIDATES, Mechanism, lengths};
-use copytune_core::direct::promotion_budget::{CREDIT, Paid, SHARE, Worth, part_of_credit};
+use copytune_core::direct::promotion_budget::{Credit, Paid, Worth, part_of_credit};
 use copytune_core::routines::expected::ExpectedCosts;
 use copytune_core::routines::{CopyFn, find};
 use copytune_core::state::format::DirectClass;
@@ -91,9 +91,9 @@ pub fn earlier() -> &'static [Earlier] {
 }
 
 /// What promotions may cost that direct copies have not saved yet, after so many ticks of a thread's reading, in ticks.
-pub fn credit(elapsed: u64) -> u64 {
+pub fn credit(elapsed: u64) -> Credit {
     let part = PART_OF_CREDIT.get().copied().unwrap_or(1.0);
-    (part * (CREDIT * clock::rate() + SHARE * elapsed as f64)) as u64
+    Credit::after(elapsed, clock::rate(), part)
 }
 
 /// Sets how many ranks share this host, once.

@@ -60,7 +60,7 @@ impl Default for Reader {
     fn default() -> Self {
         let mut account = Account::default();
         for earlier in candidates::earlier() {
-            account.begin_with(earlier.paid, candidates::credit(0));
+            account.begin_with(earlier.paid, candidates::credit(0).usual);
         }
         Self {
             peers: Vec::new(),
