@@ -187,52 +187,54 @@ static int is_moved(const unsigned char *start, size_t length) {
     return moved;
 }
 
-/* Something is opened between the sends of a window, after buffers before it were moved: those after it stay. */
+enum { WINDOW = 16, FIRST = WINDOW / 2, SIZE = 4 * PAGE };
+
+/* One window of messages both ways. That is called before the send numbered FIRST, when buffers before it may have moved. */
+static void exchange_window(unsigned char *out, void (*between)(void)) {
+    int other = 1 - check_rank;
+    MPI_Request requests[2 * WINDOW];
+    seed += 2;
+    check_fill(out, WINDOW * SIZE, seed + (uint64_t)check_rank);
+    for (int i = 0; i < WINDOW; i++) MPI_Irecv(in + i * SIZE, SIZE, MPI_BYTE, other, i, MPI_COMM_WORLD, requests + i);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < WINDOW; i++) {
+        if (i == FIRST) between();
+        MPI_Isend(out + i * SIZE, SIZE, MPI_BYTE, other, i, MPI_COMM_WORLD, requests + WINDOW + i);
+    }
+    MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
+    check_equal(in, WINDOW * SIZE, seed + (uint64_t)other);
+}
+
+static int watching;
+static void watch_faults(void) { watching = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY); }
+
+/* Something is opened between the sends of a window: what is sent after it stays. */
 static void device_between(void) {
-    enum { WINDOW = 16, FIRST = WINDOW / 2, SIZE = 4 * PAGE };
-    int other = 1 - check_rank, can = 1;
+    int can = 1;
     unsigned char *out = pages(NULL, WINDOW * SIZE);
     for (int round = 0; round < ROUNDS; round++) {
-        MPI_Request requests[2 * WINDOW];
-        int opened = -1;
-        seed += 2;
-        check_fill(out, WINDOW * SIZE, seed + (uint64_t)check_rank);
-        for (int i = 0; i < WINDOW; i++)
-            MPI_Irecv(in + i * SIZE, SIZE, MPI_BYTE, other, i, MPI_COMM_WORLD, requests + i);
-        MPI_Barrier(MPI_COMM_WORLD);
-        for (int i = 0; i < WINDOW; i++) {
-            if (i == FIRST) opened = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
-            MPI_Isend(out + i * SIZE, SIZE, MPI_BYTE, other, i, MPI_COMM_WORLD, requests + WINDOW + i);
-        }
-        MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
-        can = can && opened >= 0;
-        if (opened >= 0) close(opened);
-        check_equal(in, WINDOW * SIZE, seed + (uint64_t)other);
+        exchange_window(out, watch_faults);
+        can = can && watching >= 0;
+        if (watching >= 0) close(watching);
     }
     if (all_can(can, "page faults cannot be watched")) CHECK(!is_moved(out + FIRST * SIZE, (WINDOW - FIRST) * SIZE));
     munmap(out, WINDOW * SIZE);
 }
 
-/* One buffer is locked between the sends of a window, after buffers before it were moved: it stays as long as it is. */
+static unsigned char *kept;
+static int is_kept;
+static void lock_kept(void) { is_kept = mlock(kept, SIZE) == 0; }
+
+/* One buffer is locked between the sends of a window: it stays as long as it is. */
 static void locked_between(void) {
-    enum { WINDOW = 16, FIRST = WINDOW / 2, SIZE = 4 * PAGE };
-    int other = 1 - check_rank, can = 1;
-    unsigned char *out = pages(NULL, WINDOW * SIZE), *kept = out + FIRST * SIZE;
+    int can = 1;
+    unsigned char *out = pages(NULL, WINDOW * SIZE);
+    kept = out + FIRST * SIZE;
     for (int round = 0; round < ROUNDS; round++) {
-        MPI_Request requests[2 * WINDOW];
-        seed += 2;
-        check_fill(out, WINDOW * SIZE, seed + (uint64_t)check_rank);
-        for (int i = 0; i < WINDOW; i++)
-            MPI_Irecv(in + i * SIZE, SIZE, MPI_BYTE, other, i, MPI_COMM_WORLD, requests + i);
-        MPI_Barrier(MPI_COMM_WORLD);
-        for (int i = 0; i < WINDOW; i++) {
-            if (i == FIRST) can = mlock(kept, SIZE) == 0 && can;
-            MPI_Isend(out + i * SIZE, SIZE, MPI_BYTE, other, i, MPI_COMM_WORLD, requests + WINDOW + i);
-        }
-        CHECK(!can || !is_moved(kept, SIZE));
-        MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
+        exchange_window(out, lock_kept);
+        can = can && is_kept;
+        CHECK(!is_kept || !is_moved(kept, SIZE));
         munlock(kept, SIZE);
-        check_equal(in, WINDOW * SIZE, seed + (uint64_t)other);
     }
     all_can(can, "no memory can be locked");
     munmap(out, WINDOW * SIZE);
