@@ -1,7 +1,7 @@
 //! Loads and saves one rank's state.
 //!
 //! Saving goes in two steps. A rank first leaves what its run learnt in a *pending* file of its own; from then on
-//! it is safe. Then one rank at a time, under a file lock, takes all pending files of the shard into the shard's
+//! it is safe, whatever happens to the process. Then one rank at a time, under a file lock, takes all pending files of the shard into the shard's
 //! file, by a temporary file and a rename. So the ranks of a job need few rewrites, jobs that end at once lose
 //! nothing, and a rank that is killed or does not get the lock in time leaves its pending file for the next. Where the file
 //! system has no locks, each rank keeps one pending file, to which its runs add.
@@ -121,6 +121,7 @@ impl<'a, T: Content> ShardPlace<'a, T> {
         let lock = match self.lock(wait, &|| !pending.exists()) {
             Ok(Some(lock)) => lock,
             Ok(None) => {
+                flush(&pending);
                 return Ok(Saved {
                     merged: !pending.exists(),
                     set_aside: None,
@@ -128,6 +129,7 @@ impl<'a, T: Content> ShardPlace<'a, T> {
             }
             Err(_) => {
                 self.gather(&pending);
+                flush(&pending);
                 return Ok(Saved {
                     merged: false,
                     set_aside: None,
@@ -206,7 +208,8 @@ impl<'a, T: Content> ShardPlace<'a, T> {
         })
     }
 
-    /// Writes the content into a file of its own, in place of an earlier one of that name.
+    /// Writes the content into a file of its own, in place of an earlier one of that name. It reaches the disk when the
+    /// system sees fit: mostly it is taken in at once, and a flush takes longer than all else of a save.
     pub(super) fn leave_pending(&self, unique: &str, content: &T) -> Result<PathBuf, StateError> {
         fs::create_dir_all(self.dir).map_err(|source| StateError::Directory {
             path: self.dir.to_owned(),
@@ -214,7 +217,7 @@ impl<'a, T: Content> ShardPlace<'a, T> {
         })?;
         let path = self.dir.join(format!("{}{PENDING}{unique}", self.name));
         let temporary = self.dir.join(format!(".{}.{unique}", self.name));
-        replace(&path, &temporary, content)?;
+        put(&path, &temporary, content, |_| Ok(()))?;
         Ok(path)
     }
 
@@ -391,11 +394,22 @@ pub(super) fn pending_files(dir: &Path, shard: &str) -> io::Result<Vec<String>> 
     Ok(names)
 }
 
-/// Writes `content` to `path` in one step, by way of `temporary` in the same directory.
+/// Writes `content` to `path` in one step, by way of `temporary` in the same directory. After a loss of power, one of
+/// the two contents is there.
 pub(super) fn replace<T: Body>(
     path: &Path,
     temporary: &Path,
     content: &T,
+) -> Result<(), StateError> {
+    put(path, temporary, content, File::sync_all)
+}
+
+/// As [`replace`]; `flush` may bring the new file to the disk before it takes the old one's place.
+fn put<T: Body>(
+    path: &Path,
+    temporary: &Path,
+    content: &T,
+    flush: impl FnOnce(&File) -> io::Result<()>,
 ) -> Result<(), StateError> {
     let write = || -> io::Result<()> {
         let text = envelope::encode(content)?;
@@ -406,7 +420,7 @@ pub(super) fn replace<T: Body>(
             .create_new(true)
             .open(temporary)?;
         file.write_all(text.as_bytes())?;
-        file.sync_all()?;
+        flush(&file)?;
         fs::rename(temporary, path)
     };
     write().map_err(|source| {
@@ -416,6 +430,13 @@ pub(super) fn replace<T: Body>(
             source,
         }
     })
+}
+
+/// Brings a file that stays to the disk, as far as that is possible. Where another process has taken it in, it is gone.
+fn flush(path: &Path) {
+    if let Ok(file) = File::open(path) {
+        let _ = file.sync_all();
+    }
 }
 
 /// Renames a damaged file to the first free `<file>.damaged-<n>`; `None` when that fails.
