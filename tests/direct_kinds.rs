@@ -30,6 +30,7 @@ fn left_alone(way: &str) {
 ways! {
     direct:
     ordinary_memory("ordinary");
+    ordinary_memory_of_before("ordinary_before");
     advice_that_changes_nothing("advised");
     what_is_wished_for_children_later("wished_later");
     what_is_discarded_otherwise("discarded_later");
@@ -45,6 +46,7 @@ ways! {
 ways! {
     left_alone:
     memory_that_children_do_not_have("dont_fork");
+    memory_of_before_that_children_do_not_have("dont_fork_before");
     memory_that_children_find_empty("wipe_on_fork");
     memory_that_is_not_dumped("dont_dump");
     memory_that_is_merged("mergeable");

@@ -92,3 +92,24 @@ fn private_memory_that_is_not_ordinary_is_special() {
         "that was below the later look's end"
     );
 }
+
+/// Of what lies above, the places alone are known.
+#[test]
+fn mappings_of_unknown_kind_are_neither_ordinary_nor_new() {
+    let mut found = read(SMAPS, 0x3000);
+    assert_eq!(found.until(), 0x3000);
+    found.add_places([(0x5000, 0x6000), (0xa000, 0xf000)]);
+    assert_eq!(all(&found), [area(0x1000, 0x3000, false)]);
+    for (start, end, is_new) in [
+        (0x3000, 0x5000, true),
+        (0x4000, 0x5001, false),
+        (0xb000, 0xc000, false),
+        (0xe000, 0x20000, false),
+        (0xf000, usize::MAX, true),
+    ] {
+        assert_eq!(found.is_new(start, end), is_new, "{start:x} {end:x}");
+    }
+    let looked = read(SMAPS, 0x9000).above(&found);
+    assert_eq!(all(&looked), [area(0x1000, 0x3000, false)]);
+    assert!(!looked.is_new(0xa000, 0xb000) && looked.is_new(0xf000, usize::MAX));
+}

@@ -55,6 +55,18 @@ static void wipe_on_fork(void) { advised_to(MADV_WIPEONFORK, "no memory can be e
 static void dont_dump(void) { advised_to(MADV_DONTDUMP, "no memory can be kept from dumps"); }
 static void mergeable(void) { advised_to(MADV_MERGEABLE, "no pages can be merged"); }
 
+/* Memory of before MPI_Init, which a child does not have, or which is as any other. */
+static unsigned char *early;
+static int early_advice;
+static void from_before(int advice) {
+    early = pages(NULL, LENGTH);
+    early_advice = madvise(early, LENGTH, advice);
+}
+static void before(void) {
+    if (all_can(early_advice == 0, "no memory can be kept from children")) swap_often(early);
+    munmap(early, LENGTH);
+}
+
 /* What a child finds of a promoted buffer of which that was wished afterwards: nothing, zeroes, or nothing special. */
 static void wished_later(void) {
     static const int advice[] = {MADV_DONTFORK, MADV_WIPEONFORK, MADV_KEEPONFORK};
@@ -430,7 +442,7 @@ int main(int argc, char **argv) {
     static const struct way ways[] = {
         {"ordinary", ordinary}, {"advised", advised}, {"wished_later", wished_later},
         {"discarded_later", discarded_later}, {"dont_fork", dont_fork}, {"wipe_on_fork", wipe_on_fork},
-        {"dont_dump", dont_dump}, {"mergeable", mergeable}, {"locked", locked}, {"executable", executable},
+        {"ordinary_before", before}, {"dont_fork_before", before}, {"dont_dump", dont_dump}, {"mergeable", mergeable}, {"locked", locked}, {"executable", executable},
         {"private_file", private_file}, {"shared_file", shared_file}, {"shared_memory", shared_memory},
         {"huge_page", huge_page}, {"watched_over", watched_over}, {"device", device}, {"device_later", device_later},
         {"device_between", device_between}, {"locked_between", locked_between},
@@ -444,6 +456,8 @@ int main(int argc, char **argv) {
         struct rlimit limit = {64 << 20, 64 << 20};
         CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
     }
+    if (strcmp(argv[1], "ordinary_before") == 0) from_before(MADV_NORMAL);
+    if (strcmp(argv[1], "dont_fork_before") == 0) from_before(MADV_DONTFORK);
     check_init(&argc, &argv);
     CHECK(check_size == 2);
     in = malloc(LENGTH);

@@ -110,6 +110,17 @@ impl Snapshot {
         Ok(found)
     }
 
+    /// How far all mappings were looked at.
+    pub const fn until(&self) -> usize {
+        self.until
+    }
+
+    /// Adds all mappings above [`Snapshot::until`], (start, end) in order, of which only the places are known.
+    pub fn add_places(&mut self, above: impl IntoIterator<Item = (usize, usize)>) {
+        self.seen.extend(above);
+        self.until = usize::MAX;
+    }
+
     /// With what an earlier look has found above.
     #[must_use]
     pub fn above(mut self, earlier: &Self) -> Self {

@@ -6,7 +6,7 @@ use crate::direct::transparency::discard;
 use crate::sys::clock;
 use crate::sys::small_file::with_text;
 use copytune_protocol::PAGE;
-use copytune_protocol::mappings;
+use copytune_protocol::mappings::{self, Mapping};
 use copytune_protocol::smaps::{Area, Snapshot};
 use std::io::BufReader;
 
@@ -43,6 +43,24 @@ impl Ordinary {
         }
         self.look(end, misses)
             .then(|| self.known.ordinary(start, end).collect())
+    }
+
+    /// A first look, early and at little: at all up to the end of the heap, and above it only at where something is. What is mapped
+    /// there later is new; whether a buffer of before may be moved takes a look at everything (2 ms; 20 where other ranks wait for
+    /// the same processors).
+    pub fn prepare(&mut self, misses: u32) {
+        let Some(mappings) = mappings::quick() else {
+            return;
+        };
+        // SAFETY: sbrk(2) of nothing changes nothing.
+        let heap_end = unsafe { libc::sbrk(0) } as usize;
+        // Without a heap it fails with -1.
+        let end = if heap_end == usize::MAX { 0 } else { heap_end };
+        let mut above = Vec::new();
+        let keep = |mapping: Mapping| above.push((mapping.start, mapping.end));
+        if self.look(end, misses) && mappings.each(self.known.until(), usize::MAX, keep) {
+            self.known.add_places(above);
+        }
     }
 
     /// Looks for all that there is below `end`. What was found above stays, unless something may have become special. False: that

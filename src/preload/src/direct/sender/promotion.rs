@@ -104,7 +104,7 @@ pub fn prepare() {
         } else {
             owner.bindings.prepare();
             let misses = owner.bindings.misses();
-            owner.ordinary.look(usize::MAX, misses);
+            owner.ordinary.prepare(misses);
             owner.may_map(arena, 0);
             headroom::is_for(0, 0);
         }
@@ -289,12 +289,13 @@ impl Owner {
             explain("calls of madvise and mremap cannot be followed");
             return;
         }
-        let began = clock::now();
-        // What costs least comes first: most requests for memory that may not be moved end here.
+        // What costs least comes first: most requests for memory that may not be moved end here. Looks at all memory have a budget of
+        // their own, so they are no part of the price, either.
         let Some(areas) = self.ordinary.areas(first, last, self.bindings.misses()) else {
             explain("a look at all memory of this process would take too long");
             return;
         };
+        let began = clock::now();
         if !areas.is_empty() {
             // A device may have been opened since.
             let asks = !(self.burst.holds(began, clock::rate()) && self.devices.are_as_many());
