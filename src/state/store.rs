@@ -1,10 +1,10 @@
 //! Loads and saves one rank's state.
 //!
 //! Saving goes in two steps. A rank first leaves what its run learnt in a *pending* file of its own; from then on
-//! it is safe, whatever happens to the process. Then one rank at a time, under a file lock, takes all pending files of the shard into the shard's
-//! file, by a temporary file and a rename. So the ranks of a job need few rewrites, jobs that end at once lose
-//! nothing, and a rank that is killed or does not get the lock in time leaves its pending file for the next. Where the file
-//! system has no locks, each rank keeps one pending file, to which its runs add.
+//! it is safe, whatever happens to the process. Then one rank at a time, under a file lock, takes all pending files of
+//! the shard into the shard's file, by a temporary file and a rename. So the ranks of a job need few rewrites, jobs
+//! that end at once lose nothing, and a rank that is killed or does not get the lock in time leaves its pending file
+//! for the next. Where the file system has no locks, each rank keeps one pending file, to which its runs add.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
