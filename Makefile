@@ -39,8 +39,8 @@ test:
 	$(MAKE) -j 2 shipped tested
 	COPYTUNE_TEST_BUILD=$(built)/checked COPYTUNE_TEST_SHIPPED=$(built)/release cargo test
 
-# Side by side: link-time optimisation, which takes minutes, runs on one core. Of the two packages that are shipped alone, so that
-# the test of `cargo install` finds what it needs built: where a library is a target itself, cargo compiles it in another way.
+# Side by side: link-time optimisation, which takes minutes, runs on one core. Of the two packages that are shipped alone: the test of
+# `cargo install` then finds all built that it needs.
 shipped:
 	cargo build --release -p copytune -p copytune-preload
 tested:
