@@ -39,10 +39,9 @@ test:
 	$(MAKE) -j 2 shipped tested
 	COPYTUNE_TEST_BUILD=$(built)/checked COPYTUNE_TEST_SHIPPED=$(built)/release cargo test
 
-# Side by side: link-time optimisation, which takes minutes, runs on one core. Of the two packages that are shipped alone: the test of
-# `cargo install` then finds all built that it needs.
+# Side by side: link-time optimisation, which takes minutes, runs on one core.
 shipped:
-	cargo build --release -p copytune -p copytune-preload
+	cargo build --release
 tested:
 	cargo build --profile checked --features copytune-preload/test-switches
 	cargo test --no-run

@@ -442,7 +442,8 @@ int main(int argc, char **argv) {
     static const struct way ways[] = {
         {"ordinary", ordinary}, {"advised", advised}, {"wished_later", wished_later},
         {"discarded_later", discarded_later}, {"dont_fork", dont_fork}, {"wipe_on_fork", wipe_on_fork},
-        {"ordinary_before", before}, {"dont_fork_before", before}, {"dont_dump", dont_dump}, {"mergeable", mergeable}, {"locked", locked}, {"executable", executable},
+        {"ordinary_before", before}, {"dont_fork_before", before},
+        {"dont_dump", dont_dump}, {"mergeable", mergeable}, {"locked", locked}, {"executable", executable},
         {"private_file", private_file}, {"shared_file", shared_file}, {"shared_memory", shared_memory},
         {"huge_page", huge_page}, {"watched_over", watched_over}, {"device", device}, {"device_later", device_later},
         {"device_between", device_between}, {"locked_between", locked_between},

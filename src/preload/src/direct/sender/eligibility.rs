@@ -45,9 +45,9 @@ impl Ordinary {
             .then(|| self.known.ordinary(start, end).collect())
     }
 
-    /// A first look, early and at little: at all up to the end of the heap, and above it only at where something is. What is mapped
-    /// there later is new; whether a buffer of before may be moved takes a look at everything (2 ms; 20 where other ranks wait for
-    /// the same processors).
+    /// A first, cheap look: at the properties of all memory up to the end of the heap, and above it only at the places of mappings.
+    /// What is mapped there later is known to be new. A buffer in a mapping that was there before takes a look at everything when it
+    /// is to be promoted: 2 ms, up to 20 with more ranks than cores.
     pub fn prepare(&mut self, misses: u32) {
         let Some(mappings) = mappings::quick() else {
             return;
