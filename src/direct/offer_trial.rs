@@ -27,6 +27,8 @@ const MAX_OTHERS: u8 = 16;
 pub struct Trial {
     /// What the last trial said.
     pays: bool,
+    /// While nothing is offered, only slow copies count until the next trial.
+    of_slow: bool,
     /// Copies until the next.
     wait: u32,
     rest: u32,
@@ -59,6 +61,7 @@ impl Default for Trial {
     fn default() -> Self {
         Self {
             pays: true,
+            of_slow: false,
             wait: COLD_COPIES,
             rest: 0,
             pairs: 0,
@@ -75,6 +78,16 @@ impl Default for Trial {
 }
 
 impl Trial {
+    /// Nothing is offered until a trial shows that it pays, and there is none until copies are slow.
+    pub fn of_slow_copies() -> Self {
+        Self {
+            pays: false,
+            of_slow: true,
+            probes: 0,
+            ..Self::default()
+        }
+    }
+
     /// Whether copies are offered between trials.
     pub fn pays(&self) -> bool {
         self.pays
@@ -83,13 +96,13 @@ impl Trial {
     /// How the next copy, by `routine`, is to be made. `toss` decides which copy of a pair comes first; that must not go with
     /// anything that the program does by turns.
     pub fn next(&mut self, routine: usize, toss: impl FnOnce() -> bool) -> Plan {
-        let usual = Plan {
-            offers: self.pays,
-            timed: false,
-        };
         if self.wait > 0 {
-            self.wait -= 1;
-            return usual;
+            let watches = self.watches();
+            self.wait -= u32::from(!watches);
+            return Plan {
+                offers: self.pays,
+                timed: watches,
+            };
         }
         if self.others == MAX_OTHERS {
             self.begin(None);
@@ -110,6 +123,11 @@ impl Trial {
         }
     }
 
+    /// Whether a trial comes only after slow copies.
+    fn watches(&self) -> bool {
+        self.of_slow && !self.pays
+    }
+
     /// Of an offer of so many bytes, the sender has copied so many.
     pub fn helped(&mut self, bytes: usize, helped: usize) {
         if self.probes == 0 {
@@ -128,8 +146,12 @@ impl Trial {
         (self.first, self.settled, self.others) = (first, 0, 0);
     }
 
-    /// The copy by `routine` that was to be timed took so many ticks.
-    pub fn took(&mut self, ticks: u64, routine: usize) {
+    /// The copy by `routine` that was to be timed took so many ticks. `is_slow`: so long that the sender's help may be worth a trial.
+    pub fn took(&mut self, ticks: u64, routine: usize, is_slow: bool) {
+        if self.wait > 0 {
+            self.wait -= u32::from(is_slow);
+            return;
+        }
         let Some((before, _)) = self.first else {
             self.begin(Some((ticks, routine)));
             return;
@@ -171,7 +193,7 @@ mod tests {
                 random >> 63 == 0
             });
             if plan.timed {
-                trial.took(if plan.offers { together } else { alone }, routine);
+                trial.took(if plan.offers { together } else { alone }, routine, true);
             }
             offered.push(plan.offers);
         }
@@ -204,7 +226,7 @@ mod tests {
                     (false, false) => alone,
                 };
                 if plan.timed {
-                    trial.took(ticks, 1);
+                    trial.took(ticks, 1, true);
                 }
             }
             assert_eq!(trial.pays, pays);
@@ -237,7 +259,7 @@ mod tests {
             let plan = trial.next(copy / 24, || true);
             if plan.timed {
                 timed += 1;
-                trial.took(if plan.offers { 10 } else { 20 }, copy / 24);
+                trial.took(if plan.offers { 10 } else { 20 }, copy / 24, true);
             }
         }
         assert!(timed >= 2 * usize::from(PAIRS));
@@ -252,11 +274,38 @@ mod tests {
             let plan = trial.next(1, || true);
             if plan.timed {
                 timed += 1;
-                trial.took(if plan.offers { 20 } else { 10 }, 1);
+                trial.took(if plan.offers { 20 } else { 10 }, 1, true);
             }
         }
         assert!(timed < 10_000 / 50, "{timed}");
         assert!(trial.rest >= 2048);
+    }
+
+    /// What is fast by itself is never offered; what becomes slow is tried, and offered while that pays.
+    #[test]
+    fn short_copies_are_offered_where_they_are_slow() {
+        let mut trial = Trial::of_slow_copies();
+        let mut offered = |copies: u32, is_slow: bool, together: u64| {
+            let mut offered = 0;
+            for copy in 0..copies {
+                let plan = trial.next(1, || copy % 3 == 0);
+                offered += u32::from(plan.offers);
+                if plan.timed {
+                    trial.took(
+                        if plan.offers { together } else { 100 },
+                        1,
+                        is_slow && !plan.offers,
+                    );
+                }
+            }
+            offered
+        };
+        assert_eq!(offered(100_000, false, 50), 0);
+        assert_eq!(offered(COLD_COPIES, true, 50), 0, "they are few");
+        let pairs = u32::from(PAIRS) * 2 * (u32::from(SETTLING) + 1);
+        assert_eq!(offered(pairs, true, 50), pairs / 2);
+        assert!(offered(400, true, 50) >= 340, "that pays");
+        assert!(offered(2000, true, 200) <= 600, "it no longer does");
     }
 
     /// The first offers show whether the sender is there: those of one that does not take part end soon, and are tried again.
@@ -276,7 +325,7 @@ mod tests {
                 let plan = trial.next(1, || true);
                 if plan.timed {
                     timed += 1;
-                    trial.took(if plan.offers { 10 } else { 20 }, 1);
+                    trial.took(if plan.offers { 10 } else { 20 }, 1, true);
                 }
             }
             assert!(timed > 0 && trial.pays());

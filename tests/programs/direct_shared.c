@@ -20,7 +20,9 @@
 enum { MIB = 1 << 20, LONGEST = 8 * MIB + 4 * PAGE };
 
 /* The sizes of both sides of every rule: too short, just long enough, odd, as UCX divides them. */
-static const size_t lengths[] = {262143, 256 << 10, (256 << 10) + 3 * PAGE + 5, 512 << 10, (512 << 10) + 2 * PAGE + 17, MIB, 3 * MIB + 12345, 8 * MIB + 1};
+static const size_t lengths[] = {
+    32767, 32 << 10, (32 << 10) + 5, (64 << 10) + PAGE, (128 << 10) + 2 * PAGE + 3, 262143, 256 << 10, (256 << 10) + 3 * PAGE + 5,
+    512 << 10, (512 << 10) + 2 * PAGE + 17, MIB, 3 * MIB + 12345, 8 * MIB + 1};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
 static void start_send(const unsigned char *out, size_t length, int kind, MPI_Request *request) {

@@ -19,10 +19,11 @@ pub struct Cut {
 impl Cut {
     /// Where a routine copies the receiver's part. A chunk is what the receiver may have to wait for; for each the sender
     /// makes two system calls. Messages of 256 KiB took 13.7 µs in chunks of 16 KiB, 10.9 of 32 and 10.7 of 64 (`bandwidth
-    /// --pattern pingping --pairs 4`, Open MPI, direct copies forced). From 512 KiB on 64 and 128 KiB both serve.
+    /// --pattern pingping --pairs 4`, Open MPI, direct copies forced). From 512 KiB on 64 and 128 KiB both serve. Shorter messages are
+    /// offered only where 8 KiB take longer than two system calls.
     pub const BY_ROUTINE: Self = Self {
         chunks: 8,
-        bytes: [32 << 10, 64 << 10],
+        bytes: [8 << 10, 64 << 10],
     };
     /// Where the kernel copies the receiver's part, too: it pins the pages of each chunk anew (docs/results.md, offers).
     pub const BY_KERNEL: Self = Self {

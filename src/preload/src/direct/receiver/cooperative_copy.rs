@@ -3,7 +3,7 @@
 //! `copytune_core::direct::offer_trial`).
 
 use crate::direct::receiver::read::Read;
-use crate::direct::shared::switches::{be_late, is_forced};
+use crate::direct::shared::switches::{be_late, is_forced, is_late};
 use crate::sys::clock;
 use copytune_core::direct::offer_trial::{Plan, Trial};
 use copytune_core::routines::CopyFn;
@@ -14,13 +14,19 @@ use copytune_protocol::peer::Peer;
 use copytune_protocol::{CREDULOUS, Kernel};
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Shorter messages gain nothing where a routine copies them: 128 KiB took 6.8 µs in chunks of 32 KiB, and 6.3 to 6.6 without the
-/// sender (as measured for [`Cut::BY_ROUTINE`]). Where the kernel does, they gain less than a promotion that comes sooner.
-pub const MIN_COOPERATIVE_BYTES: usize = 256 << 10;
-/// Pieces of such messages that lie apart are shared from here on.
-const MIN_COOPERATIVE_PIECE: usize = 128 << 10;
+/// Shorter messages have too few chunks, each of which costs the sender two system calls and a microsecond to hear of.
+pub const MIN_COOPERATIVE_BYTES: usize = 32 << 10;
+/// Shorter ones are offered only where copies by a routine are slow. Else they gain nothing: 128 KiB took 6.8 µs in chunks of
+/// 32 KiB, and 6.3 to 6.6 without the sender (as measured for [`Cut::BY_ROUTINE`]). Where the kernel copies, they gain less than a
+/// promotion that comes sooner.
+const MIN_LONG_BYTES: usize = 256 << 10;
+/// A copy that moves fewer bytes in a second waits for each cache line that the sender has written: its processor shares no cache
+/// with the receiver's. There the sender writes at twice that rate (docs/results.md, offers).
+const SLOW_BYTES_PER_SECOND: f64 = 3e9;
+/// Pieces of messages that lie apart are shared from here on.
+const MIN_COOPERATIVE_PIECE: usize = MIN_COOPERATIVE_BYTES / 2;
 /// Lengths are told apart by their powers of two, from [`MIN_COOPERATIVE_BYTES`] on.
-const SIZE_CLASSES: usize = 8;
+const SIZE_CLASSES: usize = 11;
 /// Stands for the kernel in trials, beside the addresses of routines.
 const KERNEL: usize = 0;
 /// Looks at the sender's count before yielding the processor (some 0.1 ms), and yields between two checks whether the
@@ -39,14 +45,28 @@ pub struct Part {
     pub target: *mut u8,
     /// How many bytes.
     pub bytes: usize,
+    /// Of how many bytes the message is.
+    pub of: usize,
 }
 
 /// What one thread knows of a sender's help.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Cooperation {
     /// It cannot write here.
     is_refused: bool,
     classes: [Trial; SIZE_CLASSES],
+}
+
+impl Default for Cooperation {
+    fn default() -> Self {
+        Self {
+            is_refused: false,
+            classes: core::array::from_fn(|class| match class < class_of(MIN_LONG_BYTES) {
+                true => Trial::of_slow_copies(),
+                false => Trial::default(),
+            }),
+        }
+    }
 }
 
 fn class_of(bytes: usize) -> usize {
@@ -67,9 +87,7 @@ impl Cooperation {
 
     /// Whether kernel copies of so many bytes are offered, as far as was found.
     pub fn is_shared(&self, peer: &Peer, bytes: usize) -> bool {
-        bytes >= MIN_COOPERATIVE_BYTES
-            && self.can_help(peer)
-            && self.classes[class_of(bytes)].pays()
+        bytes >= MIN_LONG_BYTES && self.can_help(peer) && self.classes[class_of(bytes)].pays()
     }
 
     fn plan_by(&mut self, peer: &Peer, bytes: usize, by: usize, may_try: bool) -> Plan {
@@ -82,7 +100,7 @@ impl Cooperation {
         }
         let trial = &mut self.classes[class_of(bytes)];
         match () {
-            () if is_forced() => untimed(true),
+            () if is_forced() => untimed(bytes >= MIN_LONG_BYTES || is_late()),
             () if !may_try => untimed(trial.pays()),
             () => trial.next(by, || clock::now() >> 3 & 1 == 0),
         }
@@ -90,7 +108,12 @@ impl Cooperation {
 
     /// A copy that was to be timed took so long.
     pub fn took(&mut self, bytes: usize, ticks: u64, routine: CopyFn) {
-        self.classes[class_of(bytes)].took(ticks, routine as usize);
+        self.class_took(bytes, ticks, routine as usize);
+    }
+
+    fn class_took(&mut self, bytes: usize, ticks: u64, by: usize) {
+        let is_slow = ticks as f64 * SLOW_BYTES_PER_SECOND > bytes as f64 * clock::rate();
+        self.classes[class_of(bytes)].took(ticks, by, is_slow);
     }
 
     /// Copies the part by `routine`, together with the sender if it is not busy with another receiver's offer. Returns how
@@ -119,7 +142,7 @@ impl Cooperation {
                 0
             }
             Shared::Done { helped } => {
-                self.classes[class_of(part.bytes)].helped(part.bytes, helped);
+                self.classes[class_of(part.of)].helped(part.bytes, helped);
                 helped
             }
             Shared::Refused => {
@@ -143,7 +166,7 @@ impl Cooperation {
         kernel: Kernel,
         may_try: bool,
     ) -> Option<usize> {
-        if read.bytes < MIN_COOPERATIVE_BYTES {
+        if read.bytes < MIN_LONG_BYTES {
             return None;
         }
         let plan = self.plan_by(peer, read.bytes, KERNEL, may_try);
@@ -172,12 +195,11 @@ impl Cooperation {
             }
             Shared::Not | Shared::Failed => return None,
         };
-        let trial = &mut self.classes[class_of(read.bytes)];
         if plan.offers {
-            trial.helped(read.bytes, helped);
+            self.classes[class_of(read.bytes)].helped(read.bytes, helped);
         }
         if plan.timed {
-            trial.took(clock::now().wrapping_sub(before), KERNEL);
+            self.class_took(read.bytes, clock::now().wrapping_sub(before), KERNEL);
         }
         Some(helped)
     }

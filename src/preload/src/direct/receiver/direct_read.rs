@@ -221,6 +221,7 @@ unsafe fn copy(
             // SAFETY: inside the target.
             target: unsafe { read.target.add(piece.at) },
             bytes: piece.bytes,
+            of: read.bytes,
         };
         // SAFETY: the piece lies in the peer's mapping (Peer::at) and in the target, which is memory of this process
         // and so apart from that mapping; the routine runs on this CPU (Routine::function). The peer has the piece at

@@ -206,7 +206,7 @@ impl Reader {
             // The pages may be gone: reading them would make new ones that nobody gives back.
             range.view.forget();
         }
-        let help = (cooperation, plan.is_settled);
+        let help = (cooperation, plan.is_settled && !is_new);
         // SAFETY: as the caller promises.
         let done = unsafe { direct_read::read(peer, help, &mut range.view, read, kernel, routine) };
         if range.generation != generation {

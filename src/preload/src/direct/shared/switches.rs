@@ -48,6 +48,11 @@ pub fn keeps_private() -> bool {
     KEEPS_PRIVATE.load(Ordering::Relaxed)
 }
 
+/// Test only: whether chunks of shared copies are delayed.
+pub fn is_late() -> bool {
+    LATE.load(Ordering::Relaxed) > 0
+}
+
 /// Test only: delays a chunk of a shared copy.
 pub fn be_late() {
     let late = LATE.load(Ordering::Relaxed);
