@@ -3,10 +3,11 @@
 
 mod common;
 
-use common::direct::{KERNELS, checksums, read_directly, same};
+use common::direct::{KERNELS, checksums, forced, read_directly, same};
 use common::job::Job;
 use common::saved::state;
 use common::{BOTH, Library, compile, private_dir};
+use std::fs;
 
 /// Three ranks: one of them passes on what it has received. `least` messages are read directly where the kernel can be
 /// asked.
@@ -62,6 +63,33 @@ fn fortran() {
             Job::ranks(library, 3, program).args(arguments)
         };
         exact(&format!("direct_collectives.F90 {arguments:?}"), job, 240);
+    }
+}
+
+/// What Fortran's MPI_IN_PLACE is, each process looks up once: a lookup takes longer than a short collective.
+#[test]
+fn fortran_looks_symbols_up_once() {
+    for &library in BOTH {
+        let dir = private_dir();
+        let program = compile::program(library, "direct_collectives.F90");
+        let job = Job::ranks(library, 3, program)
+            .env("LD_DEBUG", "bindings")
+            .env("LD_DEBUG_OUTPUT", dir.path().join("bindings"));
+        forced(&job, &[]).expect_success("direct_collectives.F90");
+        let name = match library {
+            Library::OpenMpi => "`mpi_fortran_in_place_'",
+            Library::Mpich => "`MPIR_F_MPI_IN_PLACE'",
+        };
+        let mut processes = 0;
+        for file in fs::read_dir(dir.path()).expect("the folder can be read") {
+            let path = file.expect("the folder can be read").path();
+            let text = fs::read(&path).expect("the file can be read");
+            let lookups = String::from_utf8_lossy(&text).matches(name).count();
+            // The program's own references are bound, too.
+            assert!(lookups <= 4, "{library:?}: {lookups} lookups of {name}");
+            processes += usize::from(lookups > 0);
+        }
+        assert!(processes >= 3, "{library:?}: {name} was never looked up");
     }
 }
 

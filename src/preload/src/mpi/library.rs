@@ -58,7 +58,7 @@ pub struct Layout {
     pub true_extent: i64,
 }
 
-/// A function of the library, looked up once: dlsym(3) takes as long as the shortest message.
+/// A function of the library, looked up once: dlsym(3) takes as long as some messages, most of all for what there is not.
 ///
 /// # Safety
 /// The type must be the function pointer type of the symbol.
@@ -69,17 +69,34 @@ macro_rules! function {
     }};
 }
 
+/// Stands for what was looked up and is not there.
+const NOT_THERE: *mut u8 = core::ptr::dangling_mut();
+
 /// # Safety
 /// `F` must be the function pointer type of the symbol; `found` is that symbol's alone.
 unsafe fn function_at<F>(found: &AtomicPtr<u8>, name: &CStr) -> Option<F> {
-    let mut address = found.load(Ordering::Relaxed);
-    if address.is_null() {
-        address = resolve::search(name).cast_mut();
-        found.store(address, Ordering::Relaxed);
-    }
     const { assert!(size_of::<F>() == size_of::<*mut u8>()) };
+    let address = looked_up(found, || resolve::search(name));
     // SAFETY: a non-null address of a function of that type, as the caller promises.
     (!address.is_null()).then(|| unsafe { core::mem::transmute_copy::<*mut u8, F>(&address) })
+}
+
+/// What `found` remembers of a search, which it does not hold before the first one; null: there is none.
+fn looked_up(found: &AtomicPtr<u8>, search: impl FnOnce() -> *const u8) -> *mut u8 {
+    let mut address = found.load(Ordering::Relaxed);
+    if address.is_null() {
+        address = search().cast_mut();
+        let known = if address.is_null() {
+            NOT_THERE
+        } else {
+            address
+        };
+        found.store(known, Ordering::Relaxed);
+    }
+    if address == NOT_THERE {
+        return core::ptr::null_mut();
+    }
+    address
 }
 
 /// Whether the library's handles are those of the MPI 5.0 ABI. The function alone does not tell: a library that has
@@ -87,9 +104,11 @@ unsafe fn function_at<F>(found: &AtomicPtr<u8>, name: &CStr) -> Option<F> {
 fn has_standard_abi() -> bool {
     type Ask = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
     let (mut major, mut minor): (c_int, c_int) = (-1, -1);
-    // SAFETY: int MPI_Abi_get_version(int *major, int *minor), callable at any time; results go to live ints.
+    // Not remembered: the MPI library may be loaded later.
+    let ask = resolve::search(c"PMPI_Abi_get_version");
+    // SAFETY: int MPI_Abi_get_version(int *major, int *minor), or null; callable at any time; results go to live ints.
     unsafe {
-        if let Some(ask) = function!(Ask, c"PMPI_Abi_get_version") {
+        if let Some(ask) = core::mem::transmute::<*const u8, Option<Ask>>(ask) {
             ask(&raw mut major, &raw mut minor);
         }
     }
@@ -251,18 +270,23 @@ impl Library {
             c"mpi_fortran_in_place__",
             c"MPI_FORTRAN_IN_PLACE",
         ];
-        let known: Vec<usize> = match self.family {
-            Family::OpenMpi => NAMES.map(|name| resolve::variable(name) as usize).into(),
+        static FOUND: [AtomicPtr<u8>; NAMES.len()] =
+            [const { AtomicPtr::new(core::ptr::null_mut()) }; NAMES.len()];
+        static POINTER: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+        let known = match self.family {
+            Family::OpenMpi => core::array::from_fn(|number| {
+                looked_up(&FOUND[number], || resolve::variable(NAMES[number])) as usize
+            }),
             Family::Mpich => {
-                let variable = resolve::variable(c"MPIR_F_MPI_IN_PLACE") as *const usize;
+                let pointer = looked_up(&POINTER, || resolve::variable(c"MPIR_F_MPI_IN_PLACE"));
                 // SAFETY: null, or a pointer variable of the library, which it has set by its start.
-                vec![unsafe { variable.as_ref() }.copied().unwrap_or(0)]
+                let variable = unsafe { pointer.cast::<usize>().as_ref() };
+                [variable.copied().unwrap_or(0), 0, 0, 0]
             }
-            Family::Standard => Vec::new(),
+            Family::Standard => [0; NAMES.len()],
         };
-        let mut known = known.into_iter().filter(|&address| address != 0).peekable();
-        known.peek()?;
-        Some(known.any(|address| address == word))
+        let is_known = known.iter().any(|&address| address != 0);
+        is_known.then(|| word != 0 && known.contains(&word))
     }
 
     /// The place in the communicator that a word of a call stands for; `None` where it connects two groups.
