@@ -76,6 +76,26 @@ fn the_best_choices_are_found_kept_used_and_shown() {
     }
 }
 
+/// Where a program has forbidden to read the time stamp counter (PR_SET_TSC in prctl(2)), reading the kernel's clock ends it, too:
+/// copytune stays off. MPI libraries read the counter themselves, so nothing is to be seen with them.
+#[test]
+fn a_program_that_has_no_clock_goes_on() {
+    let program = compile::plain("regions.c");
+    let dir = private_dir();
+    let job = tuned(None, &program, dir.path()).args(["without the counter", "100"]);
+    let outcome = job.run();
+    assert_eq!(
+        mean_cost(outcome.expect_success("without the counter")),
+        240.0
+    );
+    assert_eq!(outcome.remarks().len(), 1, "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("so it has no clock"),
+        "{}",
+        outcome.stderr
+    );
+}
+
 #[test]
 fn ranks_keep_what_they_have_learnt_apart() {
     for &library in BOTH {

@@ -26,6 +26,13 @@ use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 use std::sync::Arc;
 
+/// MPI_Init, MPI_Init_thread or MPI_Session_init is about to run.
+pub fn initialising() {
+    if phase::is_not_started() {
+        clock::prepare();
+    }
+}
+
 /// After MPI_Init, MPI_Init_thread or MPI_Session_init.
 pub fn initialised(entry: &EntryPoint, wrapper: Wrapper) {
     phase::mpi_opened();
@@ -151,7 +158,15 @@ fn settle(
             log::say(Level::Summary, format_args!("{warning}"));
         }
     }
-    let clock_cost = clock::start();
+    let Some(clock_cost) = clock::start() else {
+        log::say(
+            Level::Summary,
+            format_args!(
+                "off: this process may not read the time stamp counter, so it has no clock"
+            ),
+        );
+        return None;
+    };
     if allocation::is_exhausted() {
         return None;
     }

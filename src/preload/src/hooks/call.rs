@@ -180,6 +180,7 @@ fn take(thread: &mut Thread, arguments: Arguments) {
 fn begin_or_end(entry: &'static EntryPoint, arguments: Arguments, thread: &mut Thread) -> Entered {
     let is_live = phase::is_live();
     match entry.call().role {
+        Role::Init if is_live => life::initialising(),
         Role::Finalize => life::finalising(wrapper::of),
         Role::Abort if is_live => life::aborting(),
         _ => {}

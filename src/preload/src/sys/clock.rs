@@ -2,7 +2,9 @@
 
 use copytune_core::engine;
 use core::arch::x86_64::{__cpuid, _rdtsc};
+use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::OnceLock;
 
 static COUNTER: AtomicBool = AtomicBool::new(false);
 /// Ticks per second, as f64 bits.
@@ -62,66 +64,137 @@ pub fn milliseconds(ticks: u64) -> f64 {
     ticks as f64 * (1e3 / rate())
 }
 
-/// Chooses and calibrates the clock; returns the ticks that one reading costs.
+/// When MPI_Init began: while it runs, [`start`] need not wait.
+static BEGAN: OnceLock<Moment> = OnceLock::new();
+
+/// Begins to calibrate the clock, before MPI_Init.
+pub fn prepare() {
+    if is_counter_usable() {
+        // SAFETY: it may be read.
+        BEGAN.get_or_init(|| unsafe { Moment::now() });
+    }
+}
+
+/// Chooses and calibrates the clock; returns the ticks that one reading costs. `None`: no clock can be read.
 ///
 /// The counter is used only if CPUID says that it runs at a constant rate in every power state (Intel SDM vol. 3,
 /// 18.17.1: leaf 0x80000007, EDX bit 8) and two calibrations agree.
-pub fn start() -> u64 {
+pub fn start() -> Option<u64> {
     let step = std::env::var("COPYTUNE_TEST_CLOCK").ok();
     if let Some(step) = step.and_then(|step| step.parse().ok()) {
         STEP.store(step, Ordering::Relaxed);
         RATE.store(1e9f64.to_bits(), Ordering::Relaxed);
-        return 0;
+        return Some(0);
     }
-    // Valgrind's processor has the counter and does not say so.
-    let forced = std::env::var_os("COPYTUNE_TEST_COUNTER").is_some();
-    if (invariant() || forced) && allowed() {
-        let (first, second) = (calibrate(), calibrate());
-        if forced || first > 1e6 && (first / second - 1.0).abs() < 1e-3 {
-            RATE.store(second.to_bits(), Ordering::Relaxed);
+    // The kernel's own clock, vdso(7), reads the counter in the process.
+    if permission() == Some(libc::PR_TSC_SIGSEGV) {
+        return None;
+    }
+    if is_counter_usable() {
+        // SAFETY: the counter may be read.
+        let (began, middle, end) = unsafe {
+            let began = *BEGAN.get_or_init(|| Moment::now());
+            let middle = began.and_after(CALIBRATION);
+            (began, middle, middle.and_after(CONTROL))
+        };
+        let (first, second) = (began.rate_until(middle), middle.rate_until(end));
+        if is_forced() || first > 1e6 && (first / second - 1.0).abs() < MOST_APART {
+            RATE.store(first.to_bits(), Ordering::Relaxed);
             COUNTER.store(true, Ordering::Relaxed);
         }
     }
     if !COUNTER.load(Ordering::Relaxed) {
         RATE.store(1e9f64.to_bits(), Ordering::Relaxed);
     }
-    (0..64)
-        .map(|_| {
-            let before = now();
-            now().wrapping_sub(before)
-        })
-        .min()
-        .unwrap_or(0)
+    let costs = (0..64).map(|_| {
+        let before = now();
+        now().wrapping_sub(before)
+    });
+    costs.min()
+}
+
+fn is_counter_usable() -> bool {
+    (invariant() || is_forced()) && permission() == Some(libc::PR_TSC_ENABLE)
+}
+
+/// Test only: valgrind's processor has the counter and does not say so.
+fn is_forced() -> bool {
+    std::env::var_os("COPYTUNE_TEST_COUNTER").is_some()
 }
 
 fn invariant() -> bool {
     __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0
 }
 
-/// Whether this process may execute RDTSC (prctl(2), PR_GET_TSC).
-fn allowed() -> bool {
-    let mut state: libc::c_int = 0;
+/// Whether this process may execute RDTSC (prctl(2), PR_GET_TSC): PR_TSC_ENABLE, or PR_TSC_SIGSEGV where it is ended by that. `None`:
+/// nothing is known.
+fn permission() -> Option<c_int> {
+    let mut state: c_int = 0;
     // SAFETY: PR_GET_TSC writes one int to a live variable.
     let failed = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut state) } != 0;
-    !failed && state == libc::PR_TSC_ENABLE
+    (!failed).then_some(state)
 }
 
-/// How long a calibration takes, in nanoseconds: MPI_Init waits for two. One reading more or less of the other clock, some 50 ns, is
-/// two parts in ten thousand of it.
+/// How long a calibration takes at least, in nanoseconds: one reading more or less of the other clock, some 50 ns, is two parts in ten
+/// thousand of it.
 const CALIBRATION: u64 = 250_000;
+/// How long the second one takes, which only controls the first.
+const CONTROL: u64 = 50_000;
+/// How far the two may lie apart: some readings of the other clock.
+const MOST_APART: f64 = 5e-3;
 
-/// Ticks of the counter per second.
-fn calibrate() -> f64 {
-    let clock = monotonic();
-    // SAFETY: `allowed` has been asked.
-    let counter = unsafe { _rdtsc() };
-    let mut elapsed = 0;
-    while elapsed < CALIBRATION {
-        elapsed = monotonic().wrapping_sub(clock);
+/// The counter and the other clock at one moment.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    ticks: u64,
+    nanoseconds: u64,
+}
+
+impl Moment {
+    /// The closest of three pairs, as the thread may lose its processor between two readings.
+    ///
+    /// # Safety
+    /// The process may read the counter.
+    unsafe fn now() -> Self {
+        let pair = |_| {
+            // SAFETY: as the caller promises.
+            let ticks = unsafe { _rdtsc() };
+            let nanoseconds = monotonic();
+            // SAFETY: as above.
+            let width = unsafe { _rdtsc() }.wrapping_sub(ticks);
+            let ticks = ticks.wrapping_add(width / 2);
+            (width, Self { ticks, nanoseconds })
+        };
+        let first = pair(0);
+        let closest = (1..3)
+            .map(pair)
+            .fold(first, |one, other| match other.0 < one.0 {
+                true => other,
+                false => one,
+            });
+        closest.1
     }
-    // SAFETY: as above.
-    let ticks = unsafe { _rdtsc() }.wrapping_sub(counter);
-    ticks as f64 / (elapsed as f64 * 1e-9)
+
+    /// Waits until so many nanoseconds have passed since this moment.
+    ///
+    /// # Safety
+    /// The process may read the counter.
+    unsafe fn and_after(self, nanoseconds: u64) -> Self {
+        loop {
+            // SAFETY: as the caller promises.
+            let now = unsafe { Self::now() };
+            if now.nanoseconds.wrapping_sub(self.nanoseconds) >= nanoseconds {
+                return now;
+            }
+        }
+    }
+
+    /// Ticks of the counter per second between two moments.
+    fn rate_until(self, later: Self) -> f64 {
+        let ticks = later.ticks.wrapping_sub(self.ticks);
+        let nanoseconds = later.nanoseconds.wrapping_sub(self.nanoseconds);
+        ticks as f64 / (nanoseconds as f64 * 1e-9)
+    }
 }
 
 /// Not inlined: where the counter can be used, all that its callers need is to jump over a call.
