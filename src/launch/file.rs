@@ -44,6 +44,8 @@ pub struct Program {
     pub uses_mpi: bool,
     /// It is linked with the library.
     pub is_linked: bool,
+    /// The sanitizer that it is built with.
+    pub sanitizer: Option<&'static str>,
 }
 
 impl Program {
@@ -151,6 +153,9 @@ fn program(data: &ReadCache<File>) -> object::Result<Program> {
     let mut symbols = file.dynamic_symbols();
     let libraries = needed(&file)?;
     program.is_linked = libraries.contains(&&b"libcopytune.so"[..]);
+    program.sanitizer = file
+        .dynamic_symbols()
+        .find_map(|symbol| sanitizer(symbol.name_bytes().ok()?));
     program.uses_mpi = libraries.iter().any(|name| name.starts_with(b"libmpi"))
         || symbols.any(|symbol| symbol.name_bytes().is_ok_and(is_mpi));
     Ok(program)
@@ -165,6 +170,17 @@ fn needed<'a>(
         .into_iter()
         .filter(|entry| entry.tag == elf::DT_NEEDED);
     wanted.map(|entry| table.string(entry)).collect()
+}
+
+/// The sanitizer whose runtime library is started by that function.
+fn sanitizer(symbol: &[u8]) -> Option<&'static str> {
+    match symbol {
+        b"__asan_init" => Some("AddressSanitizer"),
+        b"__hwasan_init" => Some("HWAddressSanitizer"),
+        b"__msan_init" => Some("MemorySanitizer"),
+        b"__tsan_init" => Some("ThreadSanitizer"),
+        _ => None,
+    }
 }
 
 fn is_mpi(symbol: &[u8]) -> bool {
@@ -236,6 +252,11 @@ pub fn refusal(path: &Path, facts: &Facts, library_is_musl: bool) -> Option<Stri
             "{name} is linked statically, so nothing can be preloaded into it: link it without -static"
         ));
     }
+    if let Some(sanitizer) = program.sanitizer {
+        return Some(format!(
+            "{name} is built with {sanitizer}, with which copytune stays off: run it by itself, or build it without -fsanitize"
+        ));
+    }
     let names = ["the GNU C library", "musl"];
     (program.is_musl() != library_is_musl).then(|| {
         format!(
@@ -275,7 +296,7 @@ mod tests {
         facts(Content::Program(Program {
             loader: loader.map(str::to_owned),
             uses_mpi: true,
-            is_linked: false,
+            ..Program::default()
         }))
     }
 
@@ -297,7 +318,13 @@ mod tests {
             privileged: true,
             ..with_loader(GNU)
         };
+        let sanitized = facts(Content::Program(Program {
+            loader: GNU.map(str::to_owned),
+            sanitizer: sanitizer(b"__tsan_init"),
+            ..Program::default()
+        }));
         for (facts, musl, part) in [
+            (sanitized, false, "built with ThreadSanitizer"),
             (with_loader(None), false, "without -static"),
             (with_loader(MUSL), false, "built for musl"),
             (with_loader(GNU), true, "libcopytune.so for musl"),

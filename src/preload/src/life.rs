@@ -158,12 +158,15 @@ fn settle(
             log::say(Level::Summary, format_args!("{warning}"));
         }
     }
+    // It keeps account of all memory, knows nothing of copies by others, and stops a program whose mappings it does not expect.
+    if let Some(sanitizer) = resolve::sanitizer() {
+        say_off(place, format_args!("the program is built with {sanitizer}"));
+        return None;
+    }
     let Some(clock_cost) = clock::start() else {
-        log::say(
-            Level::Summary,
-            format_args!(
-                "off: this process may not read the time stamp counter, so it has no clock"
-            ),
+        say_off(
+            place,
+            format_args!("this process may not read the time stamp counter, so it has no clock"),
         );
         return None;
     };
@@ -189,6 +192,13 @@ fn settle(
     // SAFETY: atexit(3) with a function that lives as long as this library, which is never unloaded (preloaded).
     unsafe { libc::atexit(at_exit) };
     Some(job)
+}
+
+/// Says why copytune stays off. What holds for all ranks is said by one.
+fn say_off(place: (u32, u32), reason: core::fmt::Arguments<'_>) {
+    if place.0 == 0 {
+        log::say(Level::Summary, format_args!("off: {reason}"));
+    }
 }
 
 /// What the machine's calibration says, where learning may start from it.

@@ -58,6 +58,22 @@ pub fn variable(name: &CStr) -> *const u8 {
     }
 }
 
+/// The sanitizer that the program is built with, by the function that its runtime library is started with.
+pub fn sanitizer() -> Option<&'static str> {
+    let known = [
+        (c"__asan_init", "AddressSanitizer"),
+        (c"__hwasan_init", "HWAddressSanitizer"),
+        (c"__msan_init", "MemorySanitizer"),
+        (c"__tsan_init", "ThreadSanitizer"),
+    ];
+    let is_there = |name: &CStr| {
+        // SAFETY: dlsym(3) with a valid handle and a terminated string.
+        unsafe { !libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).is_null() }
+    };
+    let mut found = known.into_iter().filter(|(name, _)| is_there(name));
+    found.next().map(|(_, sanitizer)| sanitizer)
+}
+
 unsafe extern "C" fn missing() -> usize {
     MISSING
 }
