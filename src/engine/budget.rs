@@ -17,6 +17,8 @@ const CALL: f64 = 80e-9;
 /// Calls that following a nonblocking operation from its beginning to its end costs besides: 0.3 µs for each of 64 under way, in a
 /// window of messages of 8 bytes with either library.
 const OPERATION: u32 = 3;
+/// What the analysis of one node or edge of the flowgraph costs, in seconds: some 400 instructions.
+const UNIT: f64 = 150e-9;
 /// Part of the time of an execution with routines that are tried that counts as lost. What is tried is seldom twice as slow.
 const TRIED: f64 = 0.25;
 
@@ -57,6 +59,12 @@ impl Budget {
     #[inline]
     pub(super) fn follow_operation(&mut self) {
         self.follow(OPERATION);
+    }
+
+    /// So many units of the flowgraph have been analysed. Returns whether the bucket is empty.
+    pub(super) fn analyse(&mut self, units: u64) -> bool {
+        self.spend(units as f64 * UNIT * self.rate);
+        self.tokens < 0.0
     }
 
     /// Executions that took so many ticks have been timed in order to learn.

@@ -96,6 +96,14 @@ impl Dormancy {
         self.left == 0
     }
 
+    /// Learning has taken all that it may: the present slice ends with the next call. Returns by how many calls it is shorter.
+    pub(super) fn end_slice(&mut self) -> u32 {
+        self.disturb();
+        let before = self.left;
+        self.left = before.min(1);
+        before - self.left
+    }
+
     /// Calls to be followed until it is due.
     pub(super) fn left(&self) -> u32 {
         self.left

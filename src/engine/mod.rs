@@ -340,11 +340,13 @@ impl Engine {
     /// The same where the call takes another way than that place's latest, or something is due.
     #[inline(never)]
     fn step_slow(&mut self, node: NodeId, clock: &mut impl Clock) -> bool {
+        let before = self.tracker.work();
         let Rare {
             turn,
             changed,
             alarm,
         } = self.tracker.advance_slow(node);
+        self.pay_for_analyses(self.tracker.work() - before);
         let Turn {
             ended,
             class,

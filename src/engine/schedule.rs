@@ -45,6 +45,14 @@ impl Engine {
         length
     }
 
+    /// So many units of the flowgraph have been analysed. Where that was all that learning may cost now, a pause comes next.
+    #[inline]
+    pub(super) fn pay_for_analyses(&mut self, units: u64) {
+        if units > 0 && self.budget.analyse(units) {
+            self.slice.1 = self.slice.1.saturating_sub(self.dormancy.end_slice());
+        }
+    }
+
     /// A slice of followed calls has ended in which something was learnt; lately a call came every `call` ticks. Returns how many
     /// are to pass unseen, so that learning costs no more than it may.
     fn pause(&mut self, now: u64, call: f64) -> usize {

@@ -42,6 +42,8 @@ pub struct Tracker {
     credit: i64,
     credit_at: u64,
     analyses: u64,
+    /// Units analysed so far.
+    work: u64,
     intervals: Vec<Executions>,
     /// The intervals that are not retired.
     live: Vec<IntervalId>,
@@ -76,6 +78,7 @@ impl Tracker {
             credit: analysis::BURST,
             credit_at: 0,
             analyses: 0,
+            work: 0,
             intervals: Vec::new(),
             live: Vec::new(),
             retired: Vec::new(),
@@ -419,6 +422,11 @@ impl Tracker {
     /// Number of calls.
     pub fn calls(&self) -> u64 {
         self.calls
+    }
+
+    /// Units (nodes and edges) that analyses have taken so far.
+    pub fn work(&self) -> u64 {
+        self.work
     }
 
     /// Number of analyses of the graph.

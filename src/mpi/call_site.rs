@@ -4,19 +4,22 @@
 //! [`Signature`]; inside one process the raw return address stands for it.
 
 use crate::flow::NodeId;
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 use std::borrow::Cow;
 
 /// What identifies one call inside a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Return address of the call.
     pub from: usize,
     /// Index of the exported symbol's call and binding, as the caller numbers them.
     pub call: u32,
-    /// Message size in bytes; 0 for calls without a message.
+    /// Message size in bytes; 0 for calls without a message. Of a [common](Sites::common) site, the middle of its lengths.
     pub bytes: u64,
 }
+
+/// Tells the key of a common site from that of one whose messages have that length. No call has so high a number.
+const COMMON: u32 = 1 << 31;
 
 impl Key {
     /// Mixes the three words (multiplication by the golden ratio's bits, then a fold of the high half).
@@ -113,12 +116,38 @@ pub struct Sites {
     entries: Vec<(Key, NodeId)>,
     /// Numbers of the entries by their keys.
     table: HashTable<u32>,
+    /// How many sites of their own the lengths of a common site have.
+    lengths: HashMap<Key, u8>,
 }
 
 impl Sites {
-    /// The most sites that are kept; calls from further ones are not followed. A program whose message size
-    /// differs at every call would otherwise grow without bound.
+    /// The most sites that are kept; calls from further ones are not followed.
     pub const LIMIT: usize = 100_000;
+    /// Lengths between two powers of two that have sites of their own at one place of a program. Who sends ever other lengths has
+    /// nothing to learn of each, and would pay for each.
+    pub const LENGTHS: u8 = 4;
+
+    /// The key under which a call is to be followed that [`Sites::find`] does not know: its own, or that of the site which
+    /// further lengths between two powers of two have in common.
+    pub fn common(&mut self, key: Key) -> Key {
+        let Some(power) = key.bytes.checked_ilog2() else {
+            return key;
+        };
+        let first = 1u64 << power;
+        let common = Key {
+            call: key.call | COMMON,
+            bytes: first + first / 2,
+            ..key
+        };
+        let count = self.lengths.entry(common).or_insert(0);
+        match *count < Self::LENGTHS {
+            true => {
+                *count += 1;
+                key
+            }
+            false => common,
+        }
+    }
 
     /// The number and the node of a site seen before.
     #[inline]
@@ -209,6 +238,46 @@ mod tests {
         assert_eq!(sites.insert(key(Sites::LIMIT), 1), None);
         assert_eq!(sites.find(key(Sites::LIMIT)), None);
         assert_eq!(sites.find(key(17)), Some((17, 22)));
+    }
+
+    #[test]
+    fn further_lengths_of_a_place_are_one_site() {
+        let mut sites = Sites::default();
+        let of = |bytes| Key {
+            from: 100,
+            call: 3,
+            bytes,
+        };
+        let mut numbers = std::collections::HashSet::new();
+        for bytes in 1000..3000 {
+            let key = match sites.find(of(bytes)) {
+                Some(_) => of(bytes),
+                None => sites.common(of(bytes)),
+            };
+            let known = sites.find(key).map(|(number, _)| number);
+            numbers.insert(
+                known
+                    .or_else(|| sites.insert(key, 0))
+                    .expect("there is room"),
+            );
+        }
+        // Of [512, 1024), [1024, 2048) and [2048, 4096).
+        assert_eq!(numbers.len(), 3 * (usize::from(Sites::LENGTHS) + 1));
+        assert_eq!(sites.common(of(1025)).bytes, 1536);
+        assert_eq!(sites.common(of(0)), of(0), "calls without a message");
+        let elsewhere = Key {
+            from: 200,
+            ..of(1025)
+        };
+        assert_eq!(sites.common(elsewhere), elsewhere);
+        // A benchmark's powers of two stay apart.
+        for bytes in (0..30).map(|power| 1 << power) {
+            let key = Key {
+                from: 300,
+                ..of(bytes)
+            };
+            assert_eq!(sites.common(key), key);
+        }
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::{Executions, IntervalId, LoopForest, NodeId, Place, Tracker, pieces};
 
-/// Units (nodes and edges analysed) that need not be saved up: small programs are analysed at once. A unit takes about 0.1 µs, so
-/// this is what a short run may lose.
+/// Units (nodes and edges analysed) that need not be saved up: small programs are analysed at once. Who has a clock
+/// bounds what analyses take by the units that they took ([`Tracker::work`]).
 pub(super) const BURST: i64 = 8192;
 
 /// Calls that pay for one unit beyond those.
@@ -45,6 +45,7 @@ impl Tracker {
         self.analyses += 1;
         let loops = LoopForest::new(&self.graph, &self.presumed);
         self.credit = self.credit.saturating_sub_unsigned(loops.work);
+        self.work += loops.work;
         self.presumed = loops.presumed();
         if !self.presumed.is_empty() {
             // The most likely target of an irreducible loop changes with the counts alone.

@@ -356,7 +356,7 @@ impl Session {
         };
         let (site, node) = match self.sites.find(key) {
             Some(found) => found,
-            None => self.new_site(entry, key),
+            None => self.other_site(entry, key),
         };
         if node == IGNORED {
             return None;

@@ -31,10 +31,20 @@ pub(super) const IGNORED: NodeId = NodeId::MAX;
 const UNTRACKED: NodeId = MAX_NODES as NodeId;
 
 impl Session {
+    /// The site of a call whose length has none of its own: its number and node.
+    #[inline(never)]
+    pub(super) fn other_site(&mut self, entry: &'static EntryPoint, key: Key) -> (u32, NodeId) {
+        let key = self.sites.common(key);
+        match self.sites.find(key) {
+            Some(found) => found,
+            None => self.new_site(entry, key),
+        }
+    }
+
     /// Adds a site; its number and node.
     #[cold]
     #[inline(never)]
-    pub(super) fn new_site(&mut self, entry: &'static EntryPoint, key: Key) -> (u32, NodeId) {
+    fn new_site(&mut self, entry: &'static EntryPoint, key: Key) -> (u32, NodeId) {
         if self.sites.is_full() {
             return (Place::UNKNOWN, UNTRACKED);
         }
