@@ -68,6 +68,61 @@ fn a_promotion_is_met_by_any_message_around_it() {
     }
 }
 
+/// What messages of ever other bounds have in common.
+#[test]
+fn a_part_is_met_by_a_message_that_has_most_of_it() {
+    let most = BYTES / 4 * 3;
+    for (start, bytes) in [
+        (START, most),
+        (START + BYTES - most, 4 * BYTES),
+        (START - BYTES, 3 * BYTES),
+    ] {
+        let mut owner = Owner::new();
+        owner.words.ask(START, BYTES, RequestKind::Part);
+        assert_eq!(owner.send(START, most - 1, true), Met::default());
+        assert_eq!(
+            owner.send(START + BYTES - most + 1, 4 * BYTES, true),
+            Met::default()
+        );
+        assert_eq!(owner.send(start, bytes, false), promotion(START, BYTES));
+        assert!(owner.requests.is_empty());
+    }
+}
+
+/// Who asks for another part of the same memory no longer reckons with the former, which nobody would account for.
+#[test]
+fn a_part_takes_the_place_of_others_of_the_same_memory() {
+    let mut owner = Owner::new();
+    owner.words.ask(START, BYTES, RequestKind::Part);
+    owner.words.ask(START + 2 * BYTES, BYTES, RequestKind::Part);
+    owner.words.ask(START + BYTES / 2, BYTES, RequestKind::Part);
+    assert_eq!(owner.send(START, BYTES, true), Met::default());
+    let both = owner.send(START, 4 * BYTES, true);
+    assert_eq!(both.ranges.len(), 2);
+    // Requests for whole messages are others'.
+    owner.words.ask(START, BYTES, RequestKind::Promotion);
+    owner.words.ask(START, BYTES, RequestKind::Part);
+    assert_eq!(owner.send(START, BYTES, true).ranges.len(), 2);
+}
+
+#[test]
+fn short_messages_gain_where_they_are_shown_or_have_no_edges() {
+    let gains = |start, bytes, is_blocking| {
+        let message = Message {
+            start,
+            end: start + bytes,
+            is_contiguous: true,
+            is_blocking,
+        };
+        message.may_gain()
+    };
+    assert!(gains(START + 16, 16 << 10, true));
+    assert!(!gains(START + 16, 16 << 10, false));
+    assert!(!gains(START, (16 << 10) + 16, false));
+    assert!(gains(START, 16 << 10, false));
+    assert!(gains(START + 16, 32 << 10, false));
+}
+
 #[test]
 fn a_slot_is_met_by_that_very_message() {
     let mut owner = Owner::new();

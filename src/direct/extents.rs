@@ -1,58 +1,251 @@
-//! What of a message is new: programs that send ever more of one buffer pay for the promotion of the rest alone. Knows no memory.
+//! Where the messages of one process lie. A buffer that holds another number of particles each time is sent in ever other
+//! lengths: each message is met once, so none has a history of its own (`promotion_budget`). What such messages have in common is
+//! their memory. So an *extent* of memory has a history, too, and knows which part of it could be read directly. Knows no memory.
 
-/// Ranges that are kept.
-const KEPT: usize = 8;
+use super::promotion_budget::{Account, Buffer, KernelCopy, Urgency};
 
-/// The ranges of one process that became readable directly last.
-#[derive(Debug, Clone, Copy, Default)]
+/// Extents that are kept of one process.
+const KEPT: usize = 16;
+/// Reads that may find what was asked for not to be there yet, after each promotion.
+const MOST_TRIES: u8 = 4;
+/// Shorter messages in a row after which longer ones are not waited for any more.
+const MOST_SHORTER: u16 = 64;
+/// Requests in a row after which nothing was seen to come: then no more is asked for.
+const MOST_VAIN: u8 = 4;
+
+/// Whether so many bytes are less than most (three quarters) of so many. Who sends most of what was asked for has it promoted.
+pub fn is_less_than_most(bytes: usize, of: usize) -> bool {
+    bytes < of - of / 4
+}
+
+/// Whole pages, from the first address of them to that behind them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pages {
+    /// The first address.
+    pub start: usize,
+    /// The first one behind them.
+    pub end: usize,
+}
+
+impl Pages {
+    /// How many bytes.
+    pub fn bytes(self) -> usize {
+        self.end.saturating_sub(self.start)
+    }
+
+    fn common(self, other: Self) -> usize {
+        let (start, end) = (self.start.max(other.start), self.end.min(other.end));
+        end.saturating_sub(start)
+    }
+
+    fn holds(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end && other.start < other.end
+    }
+
+    fn touches(self, other: Self) -> bool {
+        self.start <= other.end && other.start <= self.end && self.start < self.end
+    }
+
+    fn with(self, other: Self) -> Self {
+        Self {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
+    }
+}
+
+impl Extent {
+    /// Whether longer messages than one of so many bytes come now and then.
+    fn is_short(&mut self, bytes: usize) -> bool {
+        if !is_less_than_most(bytes, self.longest) {
+            (self.shorter, self.longest_since) = (0, 0);
+            return false;
+        }
+        self.shorter += 1;
+        self.longest_since = self.longest_since.max(bytes);
+        if self.shorter == MOST_SHORTER {
+            (self.longest, self.shorter, self.longest_since) = (self.longest_since, 0, 0);
+        }
+        true
+    }
+}
+
+/// The extents of one process.
+#[derive(Debug, Clone, Default)]
 pub struct Extents {
-    /// From start to end.
-    ranges: [(usize, usize); KEPT],
-    next: usize,
+    extents: [Extent; KEPT],
+    /// Counts what was done with them.
+    moment: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Extent {
+    /// All messages that were met in it.
+    pages: Pages,
+    /// Bytes of the longest of them, until many shorter ones have come since: how many those are, and the longest of these.
+    longest: usize,
+    shorter: u16,
+    longest_since: usize,
+    /// The part that could be read directly.
+    readable: Pages,
+    /// What messages in ever other bounds have shown.
+    history: Buffer,
+    /// What was asked for, in which of the owner's generations, and how often in a row nothing of it was seen to come.
+    asked: Pages,
+    asked_in: u64,
+    vain: u8,
+    /// The owner's generation when that was not there, and how often it was not since.
+    generation: u64,
+    tries: u8,
+    /// The moment of its last use.
+    used: u64,
 }
 
 impl Extents {
-    /// These bytes, from `start` on, can be read directly now.
-    #[cold]
-    pub fn add(&mut self, start: usize, bytes: usize) {
-        self.ranges[self.next] = (start, start.saturating_add(bytes));
-        self.next = (self.next + 1) % KEPT;
+    /// Whether these pages could be read directly, as parts of other messages.
+    pub fn are_readable(&self, pages: Pages) -> bool {
+        let mut extents = self.extents.iter();
+        extents.any(|extent| extent.readable.holds(pages))
     }
 
-    /// How many bytes of a message that begins at `start` lie outside of the range that has most of it.
-    pub fn new_bytes(&self, start: usize, bytes: usize) -> usize {
-        let end = start.saturating_add(bytes);
-        let common =
-            |&(first, last): &(usize, usize)| last.min(end).saturating_sub(first.max(start));
-        bytes - self.ranges.iter().map(common).max().unwrap_or(0).min(bytes)
+    /// Whether these pages were asked for and may have been promoted since, in the owner's `generation`.
+    pub fn may_be_readable(&self, pages: Pages, generation: u64) -> bool {
+        self.extents.iter().any(|extent| {
+            extent.asked.holds(pages)
+                && (extent.generation != generation || extent.tries < MOST_TRIES)
+        })
+    }
+
+    /// How many bytes of these pages lie outside of the readable part that has most of them.
+    pub fn new_bytes(&self, pages: Pages) -> usize {
+        let common = |extent: &Extent| extent.readable.common(pages);
+        pages.bytes() - self.extents.iter().map(common).max().unwrap_or(0)
+    }
+
+    /// Whether most of these pages were met as parts of other messages.
+    pub fn know(&self, pages: Pages) -> bool {
+        self.most_common(pages)
+            .is_some_and(|number| self.extents[number].pages.common(pages) * 2 >= pages.bytes())
+    }
+
+    /// A message was met that has a history of its own.
+    pub fn meet(&mut self, pages: Pages) {
+        self.extent_of(pages);
+    }
+
+    /// The kernel has copied a message that is [known](Self::know) by its memory alone. `price`: how long the promotion of so many
+    /// bytes would take, in place of the copy's own. Returns the pages whose promotion is to be asked for.
+    pub fn read_by_kernel(
+        &mut self,
+        account: &mut Account,
+        pages: Pages,
+        copy: KernelCopy,
+        price: impl Fn(usize) -> u64,
+        is_forced: bool,
+        generation: u64,
+    ) -> Option<Pages> {
+        let number = self.extent_of(pages);
+        let extent = &mut self.extents[number];
+        if extent.is_short(pages.bytes()) {
+            // Each promotion has its price, so that of a long message counts.
+            extent.history.miss(account, copy.bytes, copy.gain);
+            return None;
+        }
+        let all = extent.pages;
+        let wanted = match is_less_than_most(pages.bytes(), all.bytes()) {
+            true => pages,
+            false => all,
+        };
+        let copy = KernelCopy {
+            price: price(self.new_bytes(wanted)),
+            ..copy
+        };
+        let extent = &mut self.extents[number];
+        if extent.vain == MOST_VAIN {
+            return None;
+        }
+        // What was asked for has perhaps come, with a message that holds more than can be read yet. Or it still may, beside what is asked
+        // for now: only a request for some of the same pages takes the place of another one.
+        if extent.asked_in != generation || extent.asked.common(wanted) == 0 {
+            extent.history.keep_owing();
+        }
+        // Buffers that were promoted once show nothing for one that needs a promotion for each length that is longer than all before.
+        let urgency = match is_forced {
+            true => Urgency::Forced,
+            false => Urgency::Earned,
+        };
+        let asks = extent.history.read_by_kernel(account, copy, urgency);
+        asks.then(|| {
+            extent.vain += 1;
+            // There can be nothing before the owner has promoted something.
+            (extent.asked, extent.asked_in) = (wanted, generation);
+            (extent.generation, extent.tries) = (generation, MOST_TRIES);
+            wanted
+        })
+    }
+
+    /// These pages were read directly, of a message of so many bytes that was not known to be readable.
+    pub fn were_read(&mut self, account: &mut Account, pages: Pages, bytes: usize) {
+        let number = self.extent_of(pages);
+        let extent = &mut self.extents[number];
+        let are_new = !extent.readable.holds(pages);
+        if extent.asked.holds(pages) && are_new {
+            extent.history.came(account, bytes);
+            extent.vain = 0;
+        }
+        extent.history.note_gain();
+        extent.readable = match extent.readable.touches(pages) {
+            true => extent.readable.with(pages),
+            false if extent.readable.bytes() > pages.bytes() => extent.readable,
+            false => pages,
+        };
+    }
+
+    /// These pages could not be read directly, in the owner's `generation`.
+    pub fn were_not_read(&mut self, pages: Pages, generation: u64) {
+        for extent in &mut self.extents {
+            if extent.readable.holds(pages) {
+                extent.readable = Pages::default();
+                extent.history.lost();
+            }
+            if extent.asked.holds(pages) {
+                extent.tries = match extent.generation == generation {
+                    true => extent.tries.saturating_add(1),
+                    false => 1,
+                };
+                extent.generation = generation;
+            }
+        }
+    }
+
+    /// The extent that has most of these pages.
+    fn most_common(&self, pages: Pages) -> Option<usize> {
+        let common = self.extents.iter().map(|extent| extent.pages.common(pages));
+        let most = common.enumerate().max_by_key(|(_, common)| *common);
+        most.filter(|(_, common)| *common > 0)
+            .map(|(number, _)| number)
+    }
+
+    /// The extent of these pages, which it has afterwards: new in place of the one not used for the longest time, where there is none.
+    fn extent_of(&mut self, pages: Pages) -> usize {
+        self.moment += 1;
+        let number = self.most_common(pages).unwrap_or_else(|| {
+            let used = self.extents.iter().map(|extent| extent.used);
+            let oldest = used.enumerate().min_by_key(|(_, used)| *used);
+            let number = oldest.map_or(0, |(number, _)| number);
+            self.extents[number] = Extent {
+                pages,
+                ..Extent::default()
+            };
+            number
+        });
+        let extent = &mut self.extents[number];
+        extent.pages = extent.pages.with(pages);
+        extent.longest = extent.longest.max(pages.bytes());
+        extent.used = self.moment;
+        number
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_promoted_is_not_paid_for_again() {
-        let mut known = Extents::default();
-        assert_eq!(known.new_bytes(4096, 1000), 1000);
-        known.add(4096, 1000);
-        assert_eq!(known.new_bytes(4096, 2000), 1000);
-        assert_eq!(known.new_bytes(4096, 500), 0);
-        assert_eq!(known.new_bytes(3096, 1500), 1000);
-        assert_eq!(known.new_bytes(5096, 1000), 1000, "behind it");
-        known.add(4096, 2000);
-        assert_eq!(known.new_bytes(4096, 4000), 2000);
-    }
-
-    #[test]
-    fn the_latest_are_kept() {
-        let mut known = Extents::default();
-        for range in 0..=KEPT {
-            known.add(range << 20, 1000);
-        }
-        assert_eq!(known.new_bytes(0, 1000), 1000);
-        assert_eq!(known.new_bytes(KEPT << 20, 1000), 0);
-        assert_eq!(known.new_bytes(usize::MAX - 5, 1000), 1000);
-    }
-}
+mod tests;

@@ -31,6 +31,9 @@ const NOTICEABLY_FASTER: f32 = 1.03;
 /// The kernel's copies of buffers that were not shared yet are enough of a comparison where the direct ones take at most
 /// this part of their time.
 const FASTER_UNSHARED: f32 = 0.9;
+/// What part of the kernel's time a direct copy must save. It costs more than its own time: whole runs of windows of 16 KiB took a
+/// tenth longer where both ways' copies took the same (docs/results.md, messages that are not shown).
+const NOTICEABLE_GAIN: f32 = 0.1;
 /// Copies in a row of one way in a check, and how many of them are not timed: each way leaves the caches to the next as
 /// that does not find them otherwise.
 const BLOCK: u32 = 6;
@@ -41,8 +44,11 @@ const PERIODS: [u32; 2] = [2048, 65_536];
 const UNTIL_FIRST_CHECK: u32 = 256;
 /// What part of the kernel's time a direct copy is expected to save while none was timed (docs/results.md, direct copies).
 const EXPECTED_PART: f32 = 0.5;
-/// The same where the sender helps with the kernel's copies, which takes a good third of their time already.
-const EXPECTED_PART_OF_SHARED: f32 = 0.25;
+/// The same where the sender helps with the kernel's copies, which takes a good third of their time already, and for lengths of which
+/// messages that are not shown gain little; shorter ones of these are not made readable at all.
+const LOW_EXPECTED_PART: f32 = 0.25;
+/// Those lengths.
+const HARDLY_GAINING: core::ops::Range<usize> = 32 << 10..64 << 10;
 /// One copy out of so many is timed while a class is settled.
 const SPARSE: u32 = 16;
 
@@ -177,8 +183,8 @@ impl Mechanism {
     /// sender has taken part.
     pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool) {
         let class = &mut self.classes[class_of(bytes)];
-        class.expected = match helped {
-            true => EXPECTED_PART_OF_SHARED,
+        class.expected = match helped || HARDLY_GAINING.contains(&bytes) {
+            true => LOW_EXPECTED_PART,
             false => EXPECTED_PART,
         };
         class.kernel.add(cost(bytes, ticks));
@@ -191,6 +197,11 @@ impl Mechanism {
     /// (docs/results.md: about twice as fast).
     pub fn is_worth_it(&self, bytes: usize) -> bool {
         !self.classes[class_of(bytes)].uses_kernel
+    }
+
+    /// Whether direct copies of that length have been timed, and the kernel's.
+    pub fn has_measured(&self, bytes: usize) -> bool {
+        self.classes[class_of(bytes)].has_measured_gain
     }
 
     /// What direct copies of such a message save, in ticks, as far as known; a part of the kernel's time where only that is.
@@ -428,7 +439,8 @@ impl Class {
     /// Both ways have been timed in a row.
     fn decide(&mut self) {
         self.learn_gain();
-        self.uses_kernel = self.gain < 0.0;
+        let kernel = self.kernel.median().unwrap_or(0.0);
+        self.uses_kernel = self.gain < kernel * NOTICEABLE_GAIN;
         self.settle();
     }
 

@@ -1,4 +1,4 @@
-//! The decisions about direct copies, without the copies: which way is the fastest ([`mechanism`]), whether a buffer is worth
+//! The decisions about direct copies, without the copies: which way is the fastest ([`mechanism`], [`mechanisms`]), whether a buffer is worth
 //! its promotion ([`promotion_budget`]), whether both sides should copy a message together ([`offer_trial`]),
 //! which promotions share what was asked of the kernel before them ([`burst`]).
 //!
@@ -7,5 +7,6 @@
 pub mod burst;
 pub mod extents;
 pub mod mechanism;
+pub mod mechanisms;
 pub mod offer_trial;
 pub mod promotion_budget;

@@ -55,6 +55,8 @@ const CLASSES: usize = usize::BITS as usize;
 pub enum Urgency {
     /// Nothing.
     Unknown,
+    /// Nothing that would hold for what is asked for: only what it has missed counts, not that others have paid.
+    Earned,
     /// It has a routine: an earlier run adopted it, or it is given.
     Known,
     /// Every message is to be read directly, whatever that costs.
@@ -292,6 +294,14 @@ impl Buffer {
         true
     }
 
+    /// The kernel has copied it, and nothing is to be decided now.
+    pub fn miss(&mut self, account: &mut Account, bytes: usize, gain: u64) {
+        self.reads = self.reads.saturating_add(1);
+        self.missed = self.missed.saturating_add(gain);
+        let worth = &mut account.class_of(bytes).worth;
+        worth.potential = worth.potential.saturating_add(gain);
+    }
+
     /// The kernel has copied it. Returns whether its promotion is to be asked for; if that is in vain, ever more
     /// rarely again.
     pub fn read_by_kernel(
@@ -313,27 +323,28 @@ impl Buffer {
         if self.reads < self.next.max(AT_ONCE) {
             return false;
         }
-        // What was asked for did not come.
-        account.debt = account.debt.saturating_sub(core::mem::take(&mut self.owed));
+        // What was asked for did not come, but may yet as long as it is not asked for again.
+        let debt = account.debt.saturating_sub(self.owed);
         let credit = match advice {
             Advice::AtOnce => copy.credit.known,
             _ => copy.credit.usual,
         };
         let is_worth_it = match urgency {
             Urgency::Forced => true,
-            _ if account.debt.saturating_add(copy.price) > credit => false,
+            _ if debt.saturating_add(copy.price) > credit => false,
             _ if self.reads < AT_ONCE << self.losses => false,
             Urgency::Known => true,
-            Urgency::Unknown => {
+            Urgency::Unknown | Urgency::Earned => {
                 let usual = copy.price << self.losses;
                 let (wanted, is_known) = match advice {
+                    Advice::Wait(times) => (usual.saturating_mul(times), false),
+                    _ if urgency == Urgency::Earned => (usual, false),
                     // What is left of the sends that earlier runs have shown must pay. Then come those that they have not.
                     Advice::AtOnce => {
                         let in_all = before.of_a_buffer(copy.price);
                         let pays = self.missed.saturating_add(copy.price) <= in_all;
                         (usual.max(in_all), pays)
                     }
-                    Advice::Wait(times) => (usual.saturating_mul(times), false),
                     Advice::None => (usual, account.pays(copy.bytes)),
                 };
                 let left = wanted.saturating_sub(self.missed);
@@ -347,7 +358,7 @@ impl Buffer {
         if is_worth_it {
             self.next = self.reads.saturating_add(1).saturating_mul(2);
             self.owed = copy.price;
-            account.debt = account.debt.saturating_add(copy.price);
+            account.debt = debt.saturating_add(copy.price);
         }
         is_worth_it
     }
@@ -369,6 +380,28 @@ impl Buffer {
         class.saved = class.saved.saturating_add(saved);
         class.spent = class.spent.saturating_add(spent);
         class.worth.potential = class.worth.potential.saturating_add(saved);
+    }
+
+    /// What was asked for came, as is seen by a message of so many bytes: it begins anew, and what was spent counts. For what is read
+    /// in parts, each of which counts by itself what it saves.
+    pub fn came(&mut self, account: &mut Account, bytes: usize) {
+        let class = account.class_of(bytes);
+        class.spent = class.spent.saturating_add(self.owed);
+        *self = Self {
+            gains: self.gains,
+            losses: self.losses,
+            ..Self::default()
+        };
+    }
+
+    /// What was asked for may have come unseen: it stays on the account.
+    pub fn keep_owing(&mut self) {
+        self.owed = 0;
+    }
+
+    /// A part of it was copied directly.
+    pub fn note_gain(&mut self) {
+        self.gains = self.gains.saturating_add(1);
     }
 
     /// It is no longer promoted: another buffer may lie there. If such buffers do not live long, the next one must wait

@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 
 /// What the first page begins with: the project's name and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x06");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x07");
 /// Where promoted pages begin: 2 MiB, so that huge pages can lie at congruent addresses.
 pub const FIRST_PROMOTED: u64 = 2 << 20;
 /// Requests that are kept until the owner looks.
@@ -61,21 +61,25 @@ pub struct Words {
 
 const _: () = assert!(size_of::<Words>() <= PAGE);
 
-/// A range that a peer has read again and again; bytes 0: none, or not complete. Their highest bit: see [`RequestKind::Notice`].
+/// A range that a peer has read again and again; bytes 0: none, or not complete. Their highest bits say which kind it is.
 #[repr(C)]
 struct Request {
     start: AtomicU64,
     bytes: AtomicU64,
 }
 
-/// Of a request's bytes, the bit that says which kind it is.
+/// Of a request's bytes, the bits that say which kind it is.
 const NOTICE_BIT: u64 = 1 << 63;
+/// See [`NOTICE_BIT`].
+const PART_BIT: u64 = 1 << 62;
 
 /// What a peer wants for a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     /// Its promotion.
     Promotion,
+    /// The promotion of what the next message has of it that has most of it (three quarters): its messages have ever other bounds.
+    Part,
     /// A notice. It is promoted, but as a part of another message.
     Notice,
 }
@@ -124,14 +128,12 @@ impl Words {
         if let Some(request) = self.requests.get(number as usize % MAX_REQUESTS) {
             request.bytes.store(0, Ordering::Relaxed);
             request.start.store(start as u64, Ordering::Release);
-            let notice = if kind == RequestKind::Notice {
-                NOTICE_BIT
-            } else {
-                0
+            let bit = match kind {
+                RequestKind::Promotion => 0,
+                RequestKind::Part => PART_BIT,
+                RequestKind::Notice => NOTICE_BIT,
             };
-            request
-                .bytes
-                .store(bytes as u64 | notice, Ordering::Release);
+            request.bytes.store(bytes as u64 | bit, Ordering::Release);
         }
         self.asked.fetch_add(1, Ordering::AcqRel);
     }
@@ -141,11 +143,13 @@ impl Words {
         let request = self.requests.get(number as usize % MAX_REQUESTS)?;
         let bytes = request.bytes.swap(0, Ordering::AcqRel);
         let start = request.start.load(Ordering::Acquire);
-        let kind = match bytes & NOTICE_BIT {
+        let kind = match bytes & (NOTICE_BIT | PART_BIT) {
             0 => RequestKind::Promotion,
+            PART_BIT => RequestKind::Part,
             _ => RequestKind::Notice,
         };
-        (bytes != 0).then_some((start as usize, (bytes & !NOTICE_BIT) as usize, kind))
+        let length = (bytes & !(NOTICE_BIT | PART_BIT)) as usize;
+        (bytes != 0).then_some((start as usize, length, kind))
     }
 
     /// The number of the oldest request that can still be there.

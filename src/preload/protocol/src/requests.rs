@@ -1,5 +1,6 @@
 //! What peers request of the owner (see `arena::Words::ask`), until a send meets it or too many did not.
 
+use crate::PAGE;
 use crate::arena::{RequestKind, Words};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -9,6 +10,9 @@ const MAX_WAITING: usize = 2048;
 const PROMOTION_CHANCES: u32 = 4096;
 /// The same for notices.
 const NOTICE_CHANCES: u32 = 1024;
+
+/// Shorter messages with edges gain only where a notice shows them.
+pub const MIN_UNSHOWN_BYTES: usize = 32 << 10;
 
 /// The requests that wait.
 pub struct Requests(Vec<Request>);
@@ -34,6 +38,14 @@ pub struct Message {
 }
 
 impl Message {
+    /// Whether direct copies of it can gain. A short one that no notice shows has the kernel asked where it lies and copy its edges,
+    /// which takes as long as having it copied (docs/results.md, messages that are not shown).
+    pub fn may_gain(self) -> bool {
+        self.can_be_shown()
+            || self.end - self.start >= MIN_UNSHOWN_BYTES
+            || (self.start | self.end).is_multiple_of(PAGE)
+    }
+
     /// Whether a notice may show it.
     pub fn can_be_shown(self) -> bool {
         self.is_contiguous && self.is_blocking
@@ -80,8 +92,15 @@ impl Requests {
     }
 
     fn add(&mut self, start: usize, end: usize, kind: RequestKind) {
-        self.0
-            .retain(|other| (other.start, other.end, other.kind) != (start, end, kind));
+        self.0.retain(|other| {
+            let is_same = (other.start, other.end, other.kind) == (start, end, kind);
+            // Who asks for another part of the same memory no longer reckons with the former.
+            let is_replaced = kind == RequestKind::Part
+                && other.kind == kind
+                && other.start < end
+                && start < other.end;
+            !is_same && !is_replaced
+        });
         if self.0.len() == MAX_WAITING {
             self.0.remove(0);
         }
@@ -90,7 +109,7 @@ impl Requests {
             end,
             kind,
             chances: match kind {
-                RequestKind::Promotion => PROMOTION_CHANCES,
+                RequestKind::Promotion | RequestKind::Part => PROMOTION_CHANCES,
                 RequestKind::Notice => NOTICE_CHANCES,
             },
         });
@@ -105,14 +124,17 @@ impl Requests {
             let range = (request.start, request.end);
             let is_inside = message.start <= range.0 && range.1 <= message.end;
             let is_it = range == (message.start, message.end);
+            let length = range.1 - range.0;
+            let common = (message.end.min(range.1)).saturating_sub(message.start.max(range.0));
             let is_over = match request.kind {
                 RequestKind::Promotion => is_inside,
+                RequestKind::Part => common >= length - length / 4,
                 RequestKind::Notice if message.can_be_shown() => is_it,
                 RequestKind::Notice => is_inside,
             };
             match request.kind {
                 _ if !is_over => {}
-                RequestKind::Promotion => met.ranges.push(range),
+                RequestKind::Promotion | RequestKind::Part => met.ranges.push(range),
                 RequestKind::Notice => met.notice = message.can_be_shown(),
             }
             !is_over && request.chances > 0

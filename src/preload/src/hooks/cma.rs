@@ -156,7 +156,9 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
         });
         match outcome {
             _ if bytes != read.bytes => {}
-            Outcome::LeftToKernel { timed: true } => session.reader.kernel_took(read, ticks),
+            Outcome::LeftToKernel {
+                timed: Some(is_shown),
+            } => session.reader.kernel_took(read, is_shown, ticks),
             Outcome::Impossible => {
                 phase::guarded(|| {
                     session.reader.read_by_kernel(read, next, ticks, chooser);

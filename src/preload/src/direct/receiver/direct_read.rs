@@ -43,6 +43,12 @@ pub struct View {
 }
 
 impl View {
+    /// Whether the sender showed the message when it was read last.
+    #[inline]
+    pub fn was_shown(&self) -> bool {
+        self.notice != 0 && self.unshown == 0
+    }
+
     /// The pages may be gone: reading them would make new ones that nobody gives back.
     pub fn forget(&mut self) {
         self.place = 0;

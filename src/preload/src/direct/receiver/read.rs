@@ -1,6 +1,7 @@
 //! A read that is to be made, and how the kernel makes parts of it.
 
-use copytune_protocol::Kernel;
+use copytune_core::direct::extents::Pages;
+use copytune_protocol::{Kernel, PAGE};
 use core::ffi::c_void;
 use libc::{c_ulong, iovec, pid_t};
 
@@ -18,6 +19,19 @@ pub struct Read {
 }
 
 impl Read {
+    /// The whole pages of the message.
+    pub fn pages(&self) -> Pages {
+        Pages {
+            start: self.source.next_multiple_of(PAGE),
+            end: (self.source + self.bytes) & !(PAGE - 1),
+        }
+    }
+
+    /// Whether it begins or ends within a page.
+    pub fn has_edges(&self) -> bool {
+        !(self.source | self.bytes).is_multiple_of(PAGE)
+    }
+
     /// Has the kernel copy these parts, each given by its first byte and its length. False: not all of it could be copied.
     ///
     /// # Safety

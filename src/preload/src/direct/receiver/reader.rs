@@ -1,7 +1,8 @@
 //! The history of reads: which recur, which are made directly (see `direct_read`), and by which routine.
 
 use crate::direct::receiver::cooperative_copy::Cooperation;
-use crate::direct::receiver::direct_read::{self, View};
+use crate::direct::receiver::direct_read;
+use crate::direct::receiver::ranges::Ranges;
 use crate::direct::receiver::read::Read;
 use crate::direct::receiver::{candidates, peers};
 use crate::direct::shared::report::{self, explain};
@@ -10,12 +11,14 @@ use crate::sys::cancellation::held_back;
 use crate::sys::clock;
 use crate::sys::log::{self, Level};
 use copytune_core::direct::extents::Extents;
-use copytune_core::direct::mechanism::{Mechanism, Plan, Way};
-use copytune_core::direct::promotion_budget::{Account, Buffer, KernelCopy, Urgency};
+use copytune_core::direct::mechanism::{Plan, Way};
+use copytune_core::direct::mechanisms::Mechanisms;
+use copytune_core::direct::promotion_budget::{Account, KernelCopy, Urgency};
 use copytune_core::routines::CopyFn;
 use copytune_core::state::format::{DirectClass, DirectCopies};
 use copytune_protocol::arena::RequestKind;
 use copytune_protocol::peer::Peer;
+use copytune_protocol::requests::MIN_UNSHOWN_BYTES;
 use copytune_protocol::{Kernel, PAGE};
 use core::sync::atomic::Ordering::Acquire;
 use libc::{iovec, pid_t};
@@ -25,12 +28,14 @@ use std::sync::Arc;
 pub const MIN_DIRECT_BYTES: usize = 2 * PAGE;
 /// Without PROCMAP_QUERY, only copies that take the kernel longer than reading /proc/PID/maps.
 const MIN_BYTES_WITHOUT_QUERY: usize = 512 * 1024;
-/// Entries of the table of ranges, each with room for two.
-const RANGE_PAIRS: usize = 2048;
 /// Reads from a process before its arena is looked for, which takes 0.2 ms, and the seconds that its kernel copies must have taken. For the
 /// first process, and where earlier runs have shown that it pays, the second read will do: what it gains begins earlier.
 const READS_BEFORE_OPENING: u32 = 2;
 const SECONDS_BEFORE_OPENING: f64 = 2e-4;
+/// Requests for short buffers in a row that may stay without an answer.
+const MOST_UNMET: u8 = 8;
+/// So many short messages are left alone then, in case that the program goes on to send such that are shown.
+const LEFT_ALONE: u16 = 256;
 /// The first direct reads of a range, which meet new pages and take longer.
 const READS_OF_NEW_PAGES: u32 = 2;
 
@@ -40,8 +45,7 @@ pub struct Reader {
     peers: Vec<Known>,
     /// Index of the peer that was read last.
     last: usize,
-    /// Made as they are needed: all at once they would take a tenth of a millisecond, which the first message would wait for.
-    ranges: Vec<Option<Box<[Range; 2]>>>,
+    ranges: Ranges,
     account: Account,
     /// Whether any process's arena was looked for.
     has_looked: bool,
@@ -65,7 +69,7 @@ impl Default for Reader {
         Self {
             peers: Vec::new(),
             last: 0,
-            ranges: Vec::new(),
+            ranges: Ranges::default(),
             account,
             has_looked: false,
             began: None,
@@ -86,8 +90,13 @@ struct Known {
     is_looked_for: bool,
     peer: Option<Arc<Peer>>,
     cooperation: Cooperation,
-    mechanism: Mechanism,
+    mechanisms: Mechanisms,
     extents: Extents,
+    /// Short buffers with edges in a row that were asked for and are not known to have come: their sends are not shown, so their
+    /// owner does not promote them ([`Message::may_gain`](copytune_protocol::requests::Message::may_gain)).
+    unmet: u8,
+    /// Messages of that kind until one may be asked for again.
+    left_alone: u16,
 }
 
 impl Known {
@@ -99,8 +108,10 @@ impl Known {
             is_looked_for: false,
             peer: None,
             cooperation: Cooperation::default(),
-            mechanism: candidates::new_mechanism(),
+            mechanisms: Mechanisms::new(candidates::new_mechanism()),
             extents: Extents::default(),
+            unmet: 0,
+            left_alone: 0,
         }
     }
 }
@@ -114,22 +125,6 @@ pub enum Chooser {
     Process,
 }
 
-/// A range of a process that was read.
-#[derive(Debug, Clone, Copy, Default)]
-struct Range {
-    process: pid_t,
-    start: usize,
-    bytes: usize,
-    /// Its history.
-    buffer: Buffer,
-    /// Whether the last look found it promoted. A hint: only a look at the moment of the copy counts.
-    direct: bool,
-    /// The owner's generation at the last look.
-    generation: u64,
-    /// Where it was found.
-    view: View,
-}
-
 /// What became of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -140,8 +135,8 @@ pub enum Outcome {
     },
     /// It could be made directly, but is left to the kernel.
     LeftToKernel {
-        /// Whether [`Reader::kernel_took`] is to be told its time.
-        timed: bool,
+        /// Where [`Reader::kernel_took`] is to be told its time: whether the message was shown.
+        timed: Option<bool>,
     },
     /// It cannot be made directly: the kernel is to copy everything.
     Impossible,
@@ -183,24 +178,31 @@ impl Reader {
         let Known {
             peer: Some(peer),
             cooperation,
-            mechanism,
+            mechanisms,
             extents,
+            unmet,
             ..
         } = self.peers.get_mut(index)?
         else {
             return None;
         };
-        let range = range_of(&mut self.ranges, read)?;
         let generation = peer.words().generation.load(Acquire);
-        if range.generation == generation && !range.direct {
-            return None;
-        }
-        let is_new = !range.direct || range.buffer.gains() < READS_OF_NEW_PAGES;
-        let (plan, routine) = plan(mechanism, read.bytes, chooser, is_new);
+        let known =
+            (self.ranges.find(read)).filter(|range| range.direct || range.generation != generation);
+        let is_known = known.is_some();
+        let (range, is_new) = match known {
+            Some(range) => {
+                let is_new = !range.direct || range.buffer.gains() < READS_OF_NEW_PAGES;
+                (range, is_new)
+            }
+            None => self.ranges.part(extents, read, generation)?,
+        };
+        let is_shown = range.view.was_shown();
+        let (plan, routine) = plan(mechanisms, read.bytes, is_shown, chooser, is_new);
         let Some(routine) = routine else {
-            return range
-                .direct
-                .then_some(Outcome::LeftToKernel { timed: plan.timed });
+            return range.direct.then_some(Outcome::LeftToKernel {
+                timed: plan.timed.then_some(is_shown),
+            });
         };
         if range.generation != generation {
             // The pages may be gone: reading them would make new ones that nobody gives back.
@@ -220,15 +222,19 @@ impl Reader {
             return None;
         }
         if done.is_some() {
-            if !range.direct {
-                extents.add(read.source, read.bytes);
+            if !range.direct || !is_known {
+                extents.were_read(&mut self.account, read.pages(), read.bytes);
+                if read.bytes < MIN_UNSHOWN_BYTES {
+                    *unmet = 0;
+                }
             }
             self.messages += 1;
             self.bytes += read.bytes as u64;
             if plan.timed {
-                mechanism.took(read.bytes, plan.way, clock::now().wrapping_sub(before));
+                let ticks = clock::now().wrapping_sub(before);
+                mechanisms.took(read.bytes, is_shown, plan.way, ticks);
             }
-            let saved = mechanism.expected_gain(read.bytes);
+            let saved = mechanisms.gain(read.bytes, is_shown);
             range
                 .buffer
                 .read_directly(&mut self.account, read.bytes, saved);
@@ -236,8 +242,11 @@ impl Reader {
                 peer.words()
                     .ask(read.source, read.bytes, RequestKind::Notice);
             }
-        } else if range.direct {
-            range.buffer.lost();
+        } else {
+            if range.direct && is_known {
+                range.buffer.lost();
+            }
+            extents.were_not_read(read.pages(), generation);
         }
         range.direct = done.is_some();
         done.map(|shared| Outcome::Done { shared })
@@ -296,7 +305,7 @@ impl Reader {
                 price: seconds(paid.worth.price),
             })
             .collect();
-        for (bytes, best) in (self.peers.iter()).flat_map(|known| known.mechanism.found()) {
+        for (bytes, best) in (self.peers.iter()).flat_map(|known| known.mechanisms.found()) {
             let class = classes.iter_mut().find(|class| class.bytes == bytes as u64);
             if let Some(class) = class.filter(|class| class.routine.is_empty()) {
                 candidates::name(best).clone_into(&mut class.routine);
@@ -317,11 +326,11 @@ impl Reader {
     }
 
     /// The kernel has made a read, completely, that could have been made directly, in so many ticks.
-    pub fn kernel_took(&mut self, read: &Read, ticks: u64) {
+    pub fn kernel_took(&mut self, read: &Read, is_shown: bool, ticks: u64) {
         if let Some(index) = self.find(read.process)
             && let Some(known) = self.peers.get_mut(index)
         {
-            known.mechanism.took(read.bytes, Way::Kernel, ticks);
+            (known.mechanisms).took(read.bytes, is_shown, Way::Kernel, ticks);
         }
     }
 
@@ -330,7 +339,11 @@ impl Reader {
         if read.bytes < MIN_DIRECT_BYTES {
             return;
         }
-        if let Some(range) = range_of(&mut self.ranges, read)
+        let is_short = read.has_edges() && read.bytes < MIN_UNSHOWN_BYTES && !is_forced();
+        if is_short && self.is_left_alone(read) {
+            return;
+        }
+        if let Some(range) = self.ranges.find(read)
             && range.buffer.waits(&mut self.account, read.bytes)
         {
             return;
@@ -347,7 +360,7 @@ impl Reader {
         };
         let helps = |peer: &Arc<Peer>| known.cooperation.is_shared(peer, read.bytes);
         let helped = known.peer.as_ref().is_some_and(helps);
-        known.mechanism.copied_by_kernel(read.bytes, ticks, helped);
+        known.mechanisms.copied_by_kernel(read.bytes, ticks, helped);
         if known.peer.is_none() {
             known.reads = known.reads.saturating_add(1);
             known.taken = known.taken.saturating_add(ticks);
@@ -378,9 +391,14 @@ impl Reader {
         let Some(peer) = &known.peer else {
             return;
         };
-        let whole = ((read.source + read.bytes) & !(PAGE - 1))
-            .saturating_sub(read.source.next_multiple_of(PAGE));
-        if whole * 2 < read.bytes
+        let pages = read.pages();
+        let is_new = self.ranges.find(read).is_none();
+        let is_part = is_new && known.extents.know(pages);
+        if is_part && read.bytes < MIN_UNSHOWN_BYTES && self.ranges.is_first(read) {
+            // Its bounds may never recur.
+            return;
+        }
+        if pages.bytes() * 2 < read.bytes
             || (read.bytes < MIN_BYTES_WITHOUT_QUERY && !peer.mappings.are_quick())
         {
             return;
@@ -388,32 +406,56 @@ impl Reader {
         let urgency = match (is_forced(), chooser) {
             (true, _) => Urgency::Forced,
             (false, Chooser::Site(_)) => Urgency::Known,
-            (false, Chooser::Process) if known.mechanism.is_worth_it(read.bytes) => {
+            (false, Chooser::Process) if known.mechanisms.is_worth_it(read.bytes) => {
                 Urgency::Unknown
             }
             (false, Chooser::Process) => return,
         };
-        if self.ranges.is_empty() {
-            self.ranges = vec![None; RANGE_PAIRS];
-        }
-        if let Some(range) = place_for(&mut self.ranges, read) {
-            let now = clock::now();
-            let began = *self.began.get_or_insert(now);
-            let fresh = known.extents.new_bytes(read.source, read.bytes);
-            let copy = KernelCopy {
-                bytes: read.bytes,
-                gain: known.mechanism.expected_gain(read.bytes),
-                price: (peer.words().price(fresh) * clock::rate()) as u64,
-                credit: candidates::credit(now.wrapping_sub(began)),
-            };
+        let now = clock::now();
+        let began = *self.began.get_or_insert(now);
+        let price = |bytes| (peer.words().price(bytes) * clock::rate()) as u64;
+        let copy = KernelCopy {
+            bytes: read.bytes,
+            gain: known.mechanisms.expected_gain(read.bytes),
+            price: price(known.extents.new_bytes(pages)),
+            credit: candidates::credit(now.wrapping_sub(began)),
+        };
+        if is_part && read.bytes >= MIN_UNSHOWN_BYTES {
+            let generation = peer.words().generation.load(Acquire);
+            let (extents, account) = (&mut known.extents, &mut self.account);
+            let forced = urgency == Urgency::Forced;
+            let asked = extents.read_by_kernel(account, pages, copy, price, forced, generation);
+            if let Some(asked) = asked {
+                peer.words()
+                    .ask(asked.start, asked.bytes(), RequestKind::Part);
+            }
+        } else if let Some(range) = self.ranges.entry(read) {
+            if is_new {
+                known.extents.meet(pages);
+            }
             if range
                 .buffer
                 .read_by_kernel(&mut self.account, copy, urgency)
             {
+                if is_short {
+                    (known.unmet, known.left_alone) = (known.unmet.saturating_add(1), LEFT_ALONE);
+                }
                 peer.words()
                     .ask(read.source, read.bytes, RequestKind::Promotion);
             }
         }
+    }
+
+    /// Whether a short message with edges is not worth another look: its like were asked for in vain.
+    fn is_left_alone(&mut self, read: &Read) -> bool {
+        let Some(index) = self.find(read.process) else {
+            return false;
+        };
+        let known = self.peers.get_mut(index);
+        known.is_some_and(|known| {
+            known.left_alone = known.left_alone.saturating_sub(1);
+            known.unmet >= MOST_UNMET && known.left_alone > 0
+        })
     }
 
     #[inline]
@@ -436,8 +478,9 @@ impl Reader {
 /// How a message is to be copied: what was planned, and by which routine, if directly.
 #[inline]
 fn plan(
-    mechanism: &mut Mechanism,
+    mechanisms: &mut Mechanisms,
     bytes: usize,
+    is_shown: bool,
     chooser: Chooser,
     is_new: bool,
 ) -> (Plan, Option<CopyFn>) {
@@ -451,7 +494,7 @@ fn plan(
             Some(routine),
         ),
         Chooser::Process => {
-            let plan = mechanism.plan(bytes, is_new);
+            let plan = mechanisms.plan(bytes, is_shown, is_new);
             let routine = match plan.way {
                 Way::Kernel => None,
                 Way::Direct(number) => candidates::all().get(usize::from(number)).copied(),
@@ -459,42 +502,4 @@ fn plan(
             (plan, routine)
         }
     }
-}
-
-#[inline]
-fn place(read: &Read) -> usize {
-    let mixed = (read.source as u64 >> 4
-        ^ (read.bytes as u64).rotate_left(24)
-        ^ (read.process as u64).rotate_left(48))
-    .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    // The highest bits are the best mixed (Knuth, The Art of Computer Programming 3, 6.4).
-    ((mixed >> 48) as usize * RANGE_PAIRS) >> 16
-}
-
-#[inline]
-fn is_of(range: &Range, read: &Read) -> bool {
-    (range.process, range.start, range.bytes) == (read.process, read.source, read.bytes)
-}
-
-#[inline]
-fn range_of<'a>(ranges: &'a mut [Option<Box<[Range; 2]>>], read: &Read) -> Option<&'a mut Range> {
-    let pair = ranges.get_mut(place(read))?.as_mut()?;
-    pair.iter_mut().find(|range| is_of(range, read))
-}
-
-/// The entry of a range, new in place of the less used one.
-fn place_for<'a>(ranges: &'a mut [Option<Box<[Range; 2]>>], read: &Read) -> Option<&'a mut Range> {
-    let pair = ranges.get_mut(place(read))?.get_or_insert_default();
-    if let Some(found) = pair.iter().position(|range| is_of(range, read)) {
-        return pair.get_mut(found);
-    }
-    let worth = |range: &&mut Range| (range.direct, range.buffer.reads());
-    let range = pair.iter_mut().min_by_key(worth)?;
-    *range = Range {
-        process: read.process,
-        start: read.source,
-        bytes: read.bytes,
-        ..Range::default()
-    };
-    Some(range)
 }

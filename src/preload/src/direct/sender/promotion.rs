@@ -6,7 +6,7 @@ use crate::direct::sender::eligibility::Ordinary;
 use crate::direct::sender::moving::move_chunk;
 use crate::direct::sender::progress;
 use crate::direct::shared::report::explain;
-use crate::direct::shared::switches::{is_on, keeps_private};
+use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
 use crate::direct::shared::{attention, headroom, promoted};
 use crate::direct::transparency::bindings::Bindings;
 use crate::direct::transparency::{discard, fork};
@@ -281,7 +281,8 @@ impl Owner {
         let (Some(&(first, _)), Some(&(_, last))) = (pages.first(), pages.last()) else {
             return;
         };
-        if self.held_by_device || keeps_private() {
+        let may_gain = message.may_gain() || is_forced();
+        if !may_gain || self.held_by_device || keeps_private() {
             return;
         }
         // Done once in a process, so not part of the price.

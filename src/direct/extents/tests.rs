@@ -1,0 +1,201 @@
+use super::*;
+use crate::direct::promotion_budget::Credit;
+use proptest::prelude::*;
+
+const CREDIT: u64 = 5_000;
+const PRICE: u64 = 300;
+const PAGE: usize = 4096;
+
+fn pages(start: usize, count: usize) -> Pages {
+    Pages {
+        start: start * PAGE,
+        end: (start + count) * PAGE,
+    }
+}
+
+/// A reader, and a sender that promotes what is asked for as src/preload does, page by page.
+#[derive(Default)]
+struct World {
+    extents: Extents,
+    account: Account,
+    generation: u64,
+    asked: Vec<Pages>,
+    promoted: std::collections::BTreeSet<usize>,
+    promotions: u64,
+    saved: u64,
+    direct: u32,
+    vain: u32,
+}
+
+fn price(bytes: usize) -> u64 {
+    PRICE + bytes as u64 / 100
+}
+
+impl World {
+    /// A message that has no history of its own is sent. A direct copy saves one in a thousand bytes.
+    fn send(&mut self, message: Pages) {
+        let copy = KernelCopy {
+            bytes: message.bytes(),
+            gain: message.bytes() as u64 / 1000,
+            price: 0,
+            credit: Credit {
+                usual: CREDIT,
+                known: CREDIT,
+            },
+        };
+        let numbers = |pages: Pages| pages.start / PAGE..pages.end / PAGE;
+        let (promoted, all) = (&mut self.promoted, message);
+        self.asked.retain(|asked| {
+            let common = asked.common(all);
+            let is_met = !is_less_than_most(common, asked.bytes());
+            if is_met {
+                let part = Pages {
+                    start: asked.start.max(all.start),
+                    end: asked.end.min(all.end),
+                };
+                let new = numbers(part).filter(|page| promoted.insert(*page)).count();
+                self.promotions += price(new * PAGE);
+                self.generation += 1;
+            }
+            !is_met
+        });
+        let is_hinted = self.extents.are_readable(message)
+            || self.extents.may_be_readable(message, self.generation);
+        if is_hinted {
+            if numbers(message).all(|page| self.promoted.contains(&page)) {
+                (self.extents).were_read(&mut self.account, message, message.bytes());
+                Buffer::default().read_directly(&mut self.account, message.bytes(), copy.gain);
+                self.saved += copy.gain;
+                self.direct += 1;
+                return;
+            }
+            self.extents.were_not_read(message, self.generation);
+            self.vain += 1;
+        }
+        match self.extents.know(message) {
+            false => self.extents.meet(message),
+            true => {
+                let asked = self.extents.read_by_kernel(
+                    &mut self.account,
+                    message,
+                    copy,
+                    price,
+                    false,
+                    self.generation,
+                );
+                if let Some(new) = asked {
+                    self.asked.retain(|asked| asked.common(new) == 0);
+                    self.asked.push(new);
+                }
+            }
+        }
+    }
+
+    fn lose(&mut self) {
+        self.promoted.clear();
+    }
+}
+
+/// As many pages as a linear congruential generator says, from the same place on.
+#[test]
+fn a_buffer_that_is_sent_in_ever_other_lengths_becomes_readable() {
+    let mut world = World::default();
+    for number in 0..2000usize {
+        world.send(pages(100, 8 + number * 7 % 24));
+    }
+    assert!(world.direct > 1700, "{} of 2000", world.direct);
+    assert!(world.vain < 40, "{}", world.vain);
+}
+
+/// Messages begin and end at another place each time.
+#[test]
+fn so_does_one_that_is_sent_in_ever_other_parts() {
+    let mut world = World::default();
+    for number in 0..3000usize {
+        world.send(pages(100 + number * 5 % 12, 20 + number * 7 % 12));
+    }
+    assert!(world.direct > 2500, "{} of 3000", world.direct);
+}
+
+#[test]
+fn one_long_message_does_not_keep_shorter_ones_from_it() {
+    let mut world = World::default();
+    world.send(pages(100, 2000));
+    for number in 0..2000usize {
+        world.send(pages(100, 8 + number * 7 % 24));
+    }
+    assert!(world.direct > 1200, "{} of 2000", world.direct);
+}
+
+#[test]
+fn what_comes_once_is_never_asked_for() {
+    let mut world = World::default();
+    for number in 0..1000 {
+        world.send(pages(100 + 30 * number, 30));
+    }
+    assert_eq!((world.promotions, world.direct, world.vain), (0, 0, 0));
+}
+
+#[test]
+fn what_is_lost_is_tried_once() {
+    let mut world = World::default();
+    for number in 0..2000usize {
+        world.send(pages(100, 8 + number * 7 % 24));
+    }
+    let vain = world.vain;
+    world.lose();
+    world.send(pages(100, 9));
+    world.send(pages(100, 10));
+    assert_eq!(world.vain, vain + 1);
+}
+
+#[test]
+fn what_was_promoted_is_not_paid_for_again() {
+    let (mut known, mut account) = (Extents::default(), Account::default());
+    assert_eq!(known.new_bytes(pages(1, 10)), 10 * PAGE);
+    known.were_read(&mut account, pages(1, 10), 10 * PAGE);
+    assert_eq!(known.new_bytes(pages(1, 20)), 10 * PAGE);
+    assert_eq!(known.new_bytes(pages(1, 5)), 0);
+    assert_eq!(known.new_bytes(pages(0, 5)), PAGE);
+    assert_eq!(known.new_bytes(pages(11, 10)), 10 * PAGE, "behind it");
+    known.were_read(&mut account, pages(11, 10), 10 * PAGE);
+    assert_eq!(known.new_bytes(pages(1, 20)), 10 * PAGE, "another extent");
+    known.were_read(&mut account, pages(1, 20), 20 * PAGE);
+    assert_eq!(known.new_bytes(pages(1, 40)), 20 * PAGE);
+}
+
+#[test]
+fn the_latest_are_kept() {
+    let (mut known, mut account) = (Extents::default(), Account::default());
+    for range in 0..=KEPT {
+        known.were_read(&mut account, pages(range << 10, 10), 10 * PAGE);
+    }
+    assert_eq!(known.new_bytes(pages(0, 10)), 10 * PAGE);
+    assert_eq!(known.new_bytes(pages(KEPT << 10, 10)), 0);
+    let last = Pages {
+        start: usize::MAX - 5,
+        end: usize::MAX,
+    };
+    assert_eq!(known.new_bytes(last), 5);
+}
+
+proptest! {
+    /// Whatever is sent, and lost at whatever moment.
+    #[test]
+    fn promotions_never_take_longer_than_what_answers_for_them(
+        messages in prop::collection::vec((0usize..200, 2usize..60, 0u8..200), 1..600),
+    ) {
+        let (mut world, mut is_lost) = (World::default(), false);
+        for (start, count, loses) in messages {
+            world.send(pages(start, count));
+            if loses == 0 {
+                world.lose();
+                is_lost = true;
+            }
+            // What a promotion takes of pages that were lost meanwhile, the reader cannot know.
+            let answers = world.saved + CREDIT;
+            prop_assert!(is_lost || world.promotions <= answers, "{} > {answers}", world.promotions);
+            prop_assert!(world.account.debt() <= CREDIT);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The ways of copying the messages of one process, apart for those whose sender shows where they lie (by a notice) and those
+//! that it does not show, of which the kernel must be asked: short ones of the first kind gain where those of the second lose.
+//! Knows no clock, no memory and no processes.
+
+use super::mechanism::{Mechanism, Plan, Way};
+
+/// What is known of the messages of one process.
+#[derive(Debug, Clone)]
+pub struct Mechanisms {
+    shown: Mechanism,
+    unshown: Mechanism,
+}
+
+impl Mechanisms {
+    /// Both begin alike.
+    pub fn new(beginning: Mechanism) -> Self {
+        Self {
+            shown: beginning.clone(),
+            unshown: beginning,
+        }
+    }
+
+    fn of(&mut self, is_shown: bool) -> &mut Mechanism {
+        match is_shown {
+            true => &mut self.shown,
+            false => &mut self.unshown,
+        }
+    }
+
+    /// [`Mechanism::plan`], of a message that was shown when it was read last, or was not.
+    #[inline]
+    pub fn plan(&mut self, bytes: usize, is_shown: bool, is_new: bool) -> Plan {
+        self.of(is_shown).plan(bytes, is_new)
+    }
+
+    /// [`Mechanism::took`].
+    pub fn took(&mut self, bytes: usize, is_shown: bool, way: Way, ticks: u64) {
+        self.of(is_shown).took(bytes, way, ticks);
+    }
+
+    /// [`Mechanism::expected_gain`] of a message that was read directly.
+    pub fn gain(&mut self, bytes: usize, is_shown: bool) -> u64 {
+        self.of(is_shown).expected_gain(bytes)
+    }
+
+    /// [`Mechanism::copied_by_kernel`]. Whether the message would be shown is not known yet.
+    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool) {
+        self.shown.copied_by_kernel(bytes, ticks, helped);
+        self.unshown.copied_by_kernel(bytes, ticks, helped);
+    }
+
+    /// Of a message that is not readable directly yet: like those of which something is known; the better ones, where that is both.
+    fn of_new(&self, bytes: usize) -> &Mechanism {
+        let (shown, unshown) = (&self.shown, &self.unshown);
+        match (shown.has_measured(bytes), unshown.has_measured(bytes)) {
+            (true, false) => shown,
+            (false, true) => unshown,
+            _ if unshown.is_worth_it(bytes) && !shown.is_worth_it(bytes) => unshown,
+            _ if unshown.is_worth_it(bytes)
+                && unshown.expected_gain(bytes) > shown.expected_gain(bytes) =>
+            {
+                unshown
+            }
+            _ => shown,
+        }
+    }
+
+    /// Whether messages of that length are worth being made readable directly. As long as nothing is known, they are.
+    pub fn is_worth_it(&self, bytes: usize) -> bool {
+        self.of_new(bytes).is_worth_it(bytes)
+    }
+
+    /// What a direct copy of a message would save that is not readable directly yet, in ticks.
+    pub fn expected_gain(&self, bytes: usize) -> u64 {
+        self.of_new(bytes).expected_gain(bytes)
+    }
+
+    /// [`Mechanism::found`]: first those of messages that are shown.
+    pub fn found(&self) -> impl Iterator<Item = (usize, u8)> {
+        self.shown.found().chain(self.unshown.found())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES: usize = 16 << 10;
+
+    /// Copies of one kind; the way of the last one.
+    fn copy(mechanisms: &mut Mechanisms, is_shown: bool, kernel: u64, direct: u64) -> Way {
+        let mut last = Way::Kernel;
+        for _ in 0..200 {
+            let plan = mechanisms.plan(BYTES, is_shown, false);
+            let ticks = match plan.way {
+                Way::Kernel => kernel,
+                Way::Direct(_) => direct,
+            };
+            if plan.timed {
+                mechanisms.took(BYTES, is_shown, plan.way, ticks);
+            }
+            last = plan.way;
+        }
+        last
+    }
+
+    #[test]
+    fn what_is_shown_gains_where_the_rest_loses() {
+        let mut mechanisms = Mechanisms::new(Mechanism::new(2));
+        for _ in 0..4 {
+            mechanisms.copied_by_kernel(BYTES, 4000, false);
+        }
+        assert!(mechanisms.is_worth_it(BYTES));
+        assert_eq!(copy(&mut mechanisms, false, 4000, 4100), Way::Kernel);
+        assert!(!mechanisms.is_worth_it(BYTES), "all that is known loses");
+        assert_eq!(copy(&mut mechanisms, true, 4000, 2000), Way::Direct(0));
+        assert_eq!(copy(&mut mechanisms, false, 4000, 4100), Way::Kernel);
+        assert!(mechanisms.is_worth_it(BYTES));
+        assert!(mechanisms.expected_gain(BYTES) > 1900);
+        assert_eq!(mechanisms.found().collect::<Vec<_>>(), [(BYTES, 0)]);
+    }
+
+    #[test]
+    fn a_gain_that_is_hardly_one_is_none() {
+        let mut mechanisms = Mechanisms::new(Mechanism::new(1));
+        assert_eq!(copy(&mut mechanisms, false, 4000, 3800), Way::Kernel);
+        let mut mechanisms = Mechanisms::new(Mechanism::new(1));
+        assert_eq!(copy(&mut mechanisms, false, 4000, 3400), Way::Direct(0));
+    }
+}

@@ -1,0 +1,126 @@
+//! The messages of other processes that recur, by their bounds: what is known of each.
+
+use crate::direct::receiver::direct_read::View;
+use crate::direct::receiver::read::Read;
+use copytune_core::direct::extents::Extents;
+use copytune_core::direct::promotion_budget::Buffer;
+use copytune_protocol::requests::MIN_UNSHOWN_BYTES;
+use libc::pid_t;
+
+/// Entries of the table, each with room for two.
+const PAIRS: usize = 2048;
+/// Bounds of short messages that are kept.
+const SEEN: usize = 256;
+
+/// A range of a process that was read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Range {
+    process: pid_t,
+    start: usize,
+    bytes: usize,
+    /// Its history.
+    pub buffer: Buffer,
+    /// Whether the last look found it promoted. A hint: only a look at the moment of the copy counts.
+    pub direct: bool,
+    /// The owner's generation at the last look.
+    pub generation: u64,
+    /// Where it was found.
+    pub view: View,
+}
+
+impl Range {
+    fn is_of(&self, read: &Read) -> bool {
+        (self.process, self.start, self.bytes) == (read.process, read.source, read.bytes)
+    }
+}
+
+/// The ranges of one thread.
+#[derive(Debug)]
+pub(super) struct Ranges {
+    /// Made as they are needed: all at once they would take a tenth of a millisecond, which the first message would wait for.
+    pairs: Vec<Option<Box<[Range; 2]>>>,
+    /// Marks of the bounds of short messages that lay in memory of others, by which those that recur are told from those that do not.
+    seen: [u16; SEEN],
+}
+
+impl Default for Ranges {
+    fn default() -> Self {
+        Self {
+            pairs: Vec::new(),
+            seen: [0; SEEN],
+        }
+    }
+}
+
+impl Ranges {
+    /// The entry of a read.
+    #[inline]
+    pub fn find(&mut self, read: &Read) -> Option<&mut Range> {
+        let pair = self.pairs.get_mut(place(read))?.as_mut()?;
+        pair.iter_mut().find(|range| range.is_of(read))
+    }
+
+    /// The entry of a read, new in place of the less used one.
+    pub fn entry(&mut self, read: &Read) -> Option<&mut Range> {
+        if self.pairs.is_empty() {
+            self.pairs = vec![None; PAIRS];
+        }
+        let pair = self.pairs.get_mut(place(read))?.get_or_insert_default();
+        if let Some(found) = pair.iter().position(|range| range.is_of(read)) {
+            return pair.get_mut(found);
+        }
+        let uses = |range: &&mut Range| range.buffer.reads().saturating_add(range.buffer.gains());
+        let range = pair.iter_mut().min_by_key(uses)?;
+        *range = Range {
+            process: read.process,
+            start: read.source,
+            bytes: read.bytes,
+            ..Range::default()
+        };
+        Some(range)
+    }
+
+    /// The entry of a message without a history of its own that may be readable as part of others, and whether its pages were never
+    /// read; `None`: it may not.
+    #[cold]
+    pub fn part(
+        &mut self,
+        extents: &Extents,
+        read: &Read,
+        generation: u64,
+    ) -> Option<(&mut Range, bool)> {
+        if read.bytes < MIN_UNSHOWN_BYTES {
+            return None;
+        }
+        let pages = read.pages();
+        let is_readable = extents.are_readable(pages);
+        if !is_readable && !extents.may_be_readable(pages, generation) {
+            return None;
+        }
+        let range = self.entry(read)?;
+        range.direct |= is_readable;
+        Some((range, !is_readable))
+    }
+
+    /// Whether the bounds of a short message were not met lately; of 65,536 others one is taken for the same.
+    pub fn is_first(&mut self, read: &Read) -> bool {
+        let mixed = mixed(read);
+        let mark = (mixed >> 24) as u16;
+        let place = self.seen.get_mut((mixed >> 48) as usize % SEEN);
+        place.is_none_or(|seen| core::mem::replace(seen, mark) != mark)
+    }
+}
+
+/// A read's bounds; the highest bits are the best mixed (Knuth, The Art of Computer Programming 3, 6.4).
+#[inline]
+fn mixed(read: &Read) -> u64 {
+    (read.source as u64 >> 4
+        ^ (read.bytes as u64).rotate_left(24)
+        ^ (read.process as u64).rotate_left(48))
+    .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[inline]
+fn place(read: &Read) -> usize {
+    ((mixed(read) >> 48) as usize * PAIRS) >> 16
+}

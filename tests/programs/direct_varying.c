@@ -1,0 +1,77 @@
+/* Messages whose lengths and places do not recur: direct_varying WAY. Before each one the buffer is written anew. */
+#define _GNU_SOURCE
+#define LENGTH_IN_PAGES 120
+#include "direct_exchange.h"
+
+enum { MESSAGES = 400, WINDOW = 8, LEAST = 12 * PAGE };
+
+/* The same numbers on both ranks. */
+static uint64_t drawn = 88172645463325252u;
+static size_t draw(size_t below) {
+    drawn ^= drawn << 13;
+    drawn ^= drawn >> 7;
+    drawn ^= drawn << 17;
+    return (size_t)(drawn % below);
+}
+
+/* The first bytes of one buffer. */
+static void lengths(void) {
+    unsigned char *out = pages(NULL, LENGTH);
+    for (int i = 0; i < MESSAGES; i++) swap_once(out + 16, LEAST + draw(LENGTH - LEAST - 16));
+}
+
+/* Any part of it. */
+static void places(void) {
+    unsigned char *out = pages(NULL, LENGTH);
+    for (int i = 0; i < MESSAGES; i++) {
+        size_t start = draw(LENGTH / 4);
+        swap_once(out + start, LENGTH / 2 + draw(LENGTH / 4));
+    }
+}
+
+/* The buffer is given back and mapped anew now and then, whole or a page of it: what was known of it is wrong then. */
+static void remapped(void) {
+    unsigned char *out = pages(NULL, LENGTH);
+    for (int i = 0; i < MESSAGES; i++) {
+        if (i % 64 == 63) {
+            int whole = i % 128 == 127;
+            size_t start = whole ? 0 : draw(LENGTH_IN_PAGES) * PAGE, length = whole ? LENGTH : PAGE;
+            CHECK(munmap(out + start, length) == 0);
+            pages(out + start, length);
+        }
+        swap_once(out + 16, LEAST + draw(LENGTH - LEAST - 16));
+    }
+}
+
+/* Parts that follow each other, all under way at once. */
+static void windows(void) {
+    int other = 1 - check_rank;
+    unsigned char *out = pages(NULL, LENGTH * WINDOW), *into = pages(NULL, LENGTH * WINDOW);
+    for (int i = 0; i < MESSAGES / WINDOW; i++) {
+        MPI_Request requests[2 * WINDOW];
+        size_t starts[WINDOW], sizes[WINDOW], start = 0;
+        seed += 2;
+        check_fill(out, LENGTH * WINDOW, seed + (uint64_t)check_rank);
+        memset(into, 0x5a, LENGTH * WINDOW);
+        for (int k = 0; k < WINDOW; k++) {
+            starts[k] = start;
+            sizes[k] = LEAST + draw(LENGTH - LEAST);
+            start += sizes[k];
+            MPI_Irecv(into + starts[k], (int)sizes[k], MPI_BYTE, other, k, MPI_COMM_WORLD, requests + k);
+        }
+        for (int k = 0; k < WINDOW; k++)
+            MPI_Isend(out + starts[k], (int)sizes[k], MPI_BYTE, other, k, MPI_COMM_WORLD, requests + WINDOW + k);
+        MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
+        check_equal(into, start, seed + (uint64_t)other);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct way ways[] = {{"lengths", lengths}, {"places", places}, {"remapped", remapped}, {"windows", windows}};
+    CHECK(argc > 1);
+    check_init(&argc, &argv);
+    CHECK(check_size == 2);
+    in = malloc(LENGTH);
+    run_way(ways, sizeof ways / sizeof *ways, argv[1]);
+    return check_finish();
+}
