@@ -3,7 +3,8 @@
    Each pattern runs some untimed iterations, then the timed ones, as often as users' benchmarks do:
    --iterations up to 32 KiB, then as many as --volume bytes take, but at least 10. A line for each size
    tells the mean time of an iteration, of the slowest process. One pair of buffers serves all sizes, unless
-   --buffers says otherwise. */
+   --buffers says otherwise. With --varying each iteration's messages have another length, from half of the
+   size on, the same in all processes. */
 #include "common.h"
 
 #include <stdio.h>
@@ -19,7 +20,7 @@ struct settings {
     int pattern, buffers;
     struct size_list sizes;
     long iterations, volume, window, repeat;
-    bool touch;
+    bool touch, varying;
 };
 
 struct run {
@@ -264,6 +265,13 @@ static long iterations_of(const struct settings *s, const struct pattern *patter
     return usual_iterations(most, s->volume / (window > 4 ? window / 4 : 1), bytes);
 }
 
+/* The length of an iteration's messages: the size, or any from half of it on. */
+static long length_of(const struct run *run, long bytes)
+{
+    uint64_t drawn = ((uint64_t)run->iteration + 1) * 0x9e3779b97f4a7c15u;
+    return run->settings->varying ? bytes - (long)((drawn >> 33) % (uint64_t)(bytes / 2 + 1)) : bytes;
+}
+
 static void release_persistent(struct run *run)
 {
     for (int i = 0; run->persistent_ready && i < run->request_count; i++)
@@ -275,7 +283,6 @@ static void run_size(struct run *run, const struct pattern *pattern, long bytes)
 {
     const struct settings *s = run->settings;
     long iterations = iterations_of(s, pattern, bytes), warmup = iterations / 10 > 2 ? iterations / 10 : 2;
-    run->bytes = bytes;
     MPI_Barrier(MPI_COMM_WORLD);
     double start = 0;
     for (long i = -warmup; i < iterations; i++) {
@@ -283,6 +290,7 @@ static void run_size(struct run *run, const struct pattern *pattern, long bytes)
             MPI_Barrier(MPI_COMM_WORLD);
             start = MPI_Wtime();
         }
+        run->bytes = length_of(run, bytes);
         pattern->iterate(run);
         run->iteration++;
     }
@@ -291,9 +299,9 @@ static void run_size(struct run *run, const struct pattern *pattern, long bytes)
     release_persistent(run);
     if (run->rank == 0) {
         printf("{\"schema\": 1, \"program\": \"messages\", \"pattern\": \"%s\", \"buffers\": \"%s\", \"touched\": %s, "
-               "\"window\": %ld, \"processes\": %d, \"bytes\": %ld, \"iterations\": %ld, \"seconds\": %.9e}\n",
+               "\"varying\": %s, \"window\": %ld, \"processes\": %d, \"bytes\": %ld, \"iterations\": %ld, \"seconds\": %.9e}\n",
                pattern->name, buffers_names[s->buffers], s->touch ? "true" : "false",
-               pattern->windowed ? s->window : 1, run->processes, bytes, iterations, slowest);
+               s->varying ? "true" : "false", pattern->windowed ? s->window : 1, run->processes, bytes, iterations, slowest);
         fflush(stdout);
     }
 }
@@ -336,6 +344,7 @@ int main(int argc, char **argv)
         {"--buffers", "one buffer for all messages, or as many as a window has, or ever others", OPTION_CHOICE,
          &s.buffers, 0, 0, buffers_names},
         {"--repeat", "how often to go through the sizes", OPTION_NUMBER, &s.repeat, 1, 1000, NULL},
+        {"--varying", "each message is of another length, from half of the size on", OPTION_FLAG, &s.varying, 0, 0, NULL},
         {"--touch", "write messages before and read them after", OPTION_FLAG, &s.touch, 0, 0, NULL},
         {0}};
     struct run run = {.settings = &s};

@@ -84,6 +84,11 @@ pub static PATTERNS: &[Pattern] = &[
         Messages,
         &["--pattern", "pingpong", "--buffers", "rotating"],
     ),
+    pattern(
+        "pingpong-varying",
+        Messages,
+        &["--pattern", "pingpong", "--varying"],
+    ),
     pattern("pingping", Messages, &["--pattern", "pingping"]),
     pattern("sendrecv", Messages, &["--pattern", "sendrecv"]),
     quick(pattern("exchange", Messages, &["--pattern", "exchange"])),
@@ -91,6 +96,11 @@ pub static PATTERNS: &[Pattern] = &[
         "exchange-touched",
         Messages,
         &["--pattern", "exchange", "--touch"],
+    ),
+    pattern(
+        "exchange-varying",
+        Messages,
+        &["--pattern", "exchange", "--varying"],
     ),
     pattern("persistent", Messages, &["--pattern", "persistent"]),
     pattern("server", Messages, &["--pattern", "server"]),
