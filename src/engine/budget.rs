@@ -17,7 +17,8 @@ const CALL: f64 = 80e-9;
 /// Calls that following a nonblocking operation from its beginning to its end costs besides: 0.3 µs for each of 64 under way, in a
 /// window of messages of 8 bytes with either library.
 const OPERATION: u32 = 3;
-/// What the analysis of one node or edge of the flowgraph costs, in seconds: some 400 instructions.
+/// What the analysis of one node or edge of the flowgraph costs, in seconds: 40 ns in graphs of 100 nodes, 150 in those of 8, where
+/// what every analysis does weighs more; a first one finds nothing in the caches.
 const UNIT: f64 = 150e-9;
 /// Part of the time of an execution with routines that are tried that counts as lost. What is tried is seldom twice as slow.
 const TRIED: f64 = 0.25;
