@@ -1,9 +1,17 @@
-/* After MPI_Init there is only so much more address space, in KiB; calls of ever more sizes, and more promoted buffers, follow. */
+/* After MPI_Init there is only so much more address space, in KiB; ever more call sites, and more promoted buffers, follow. */
 #include "check.h"
+#include "places.h"
 #include <sys/resource.h>
 #include <unistd.h>
 
 enum { LONGEST = 60000, ROUNDS = 4, BUFFERS = 8 };
+
+static void swap(int place, unsigned char *data, unsigned char *in, int length, int other) {
+    switch (place) {
+        PLACES_1000(MPI_Sendrecv(data, length, MPI_BYTE, other, 1, in, length, MPI_BYTE, other, 1, MPI_COMM_WORLD,
+                                 MPI_STATUS_IGNORE))
+    }
+}
 
 int main(int argc, char **argv) {
     CHECK(argc > 1);
@@ -22,12 +30,11 @@ int main(int argc, char **argv) {
             CHECK(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, RLIM_INFINITY}) == 0);
         }
         for (int i = 0; i < 2000; i++) {
-            /* Of a new size each: a call site each. The same ones in the first round teach the library what it needs. */
+            /* Of a new size at its place each: a call site each. The first round teaches the MPI library what it needs. */
             int length = i % 8 == 7 ? LONGEST - 13 * (i / 64) : (round == 0 ? 0 : round) * 4000 + i;
             unsigned char *data = out[i % BUFFERS];
             check_fill(data, 64, (uint64_t)i);
-            MPI_Sendrecv(data, length, MPI_BYTE, other, 1, in, length, MPI_BYTE, other, 1, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE);
+            swap(i % PLACES, data, in, length, other);
             check_equal(in, length < 64 ? (size_t)length : 64, (uint64_t)i);
         }
     }
