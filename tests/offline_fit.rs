@@ -311,7 +311,7 @@ fn more_signatures_than_are_followed() {
     let analysis = json("analyze", 0, dir.path());
     let thread = &analysis["threads"][0];
     assert_eq!(thread["sites"].as_array().map(Vec::len), Some(100_000));
-    // 150000 lengths and the exchanges before and after; the last call, a collective, is one more that found no room.
+    // 152000 signatures and the exchanges before and after; the last call, a collective, is one more that found no room.
     let (calls, dropped) = (&thread["calls"], &thread["dropped"]);
     let both = calls.as_u64().zip(dropped.as_u64());
     assert!(both.is_some_and(|(calls, dropped)| dropped >= 50_000 && calls >= 100_000 + 797));
