@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::direct::{KERNELS, checksums, forced, read_directly, same};
+use common::direct::{KERNELS, checksums, forced, looks, read_directly, same};
 use common::job::Job;
 use common::saved::state;
 use common::{BOTH, Library, compile, private_dir};
@@ -90,6 +90,22 @@ fn fortran_looks_symbols_up_once() {
             processes += usize::from(lookups > 0);
         }
         assert!(processes >= 3, "{library:?}: {name} was never looked up");
+    }
+}
+
+/// What was promoted is looked at with one send in 64, and collectives count as such: a look takes as long as a short collective.
+#[test]
+fn collectives_look_seldom_at_what_was_promoted() {
+    const ROUNDS: u64 = 1200;
+    for &library in BOTH {
+        for way in ["allreduce", "allgather", "bcast"] {
+            let rounds = ROUNDS.to_string();
+            let outcome = forced(&job(library, 2, way, &rounds, &rounds), &[]);
+            outcome.expect_success(way);
+            let looks = looks(&outcome);
+            println!("{way} under {library:?}: {looks} looks");
+            assert!(looks <= ROUNDS, "{way} under {library:?}: {looks} looks");
+        }
     }
 }
 

@@ -67,6 +67,11 @@ pub fn helped_the_kernel(outcome: &Outcome) -> u64 {
     number_before(outcome, " bytes of the kernel's copies")
 }
 
+/// How often ranks looked whether what they have promoted is still there.
+pub fn looks(outcome: &Outcome) -> u64 {
+    number_before(outcome, " looks at what was promoted")
+}
+
 /// The checksums that the ranks have printed. (UCX says what it has to say on stdout, too.)
 pub fn checksums(outcome: &Outcome) -> Vec<&str> {
     let mut lines = outcome.sorted();

@@ -1,6 +1,7 @@
 //! Moves pages into the arena, at the same addresses.
 
 use crate::direct::transparency::discard;
+use copytune_protocol::PAGE;
 use copytune_protocol::arena::Arena;
 use core::ffi::c_void;
 
@@ -41,4 +42,26 @@ unsafe fn restore_if_lost(place: *mut c_void, bytes: usize, content: *const c_vo
             core::ptr::copy_nonoverlapping(content.cast::<u8>(), place.cast::<u8>(), bytes);
         }
     }
+}
+
+/// The whole pages of `[start, end)` that hold something requested, as ordered, separate ranges. UCX reads a long
+/// message in pieces, and several peers read a collective's buffer: each requests its own part.
+pub(super) fn pages_of(
+    start: usize,
+    end: usize,
+    mut asked: Vec<(usize, usize)>,
+) -> Vec<(usize, usize)> {
+    let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
+    asked.sort_unstable();
+    let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(asked.len());
+    for (low, high) in asked {
+        let low = (low & !(PAGE - 1)).max(first);
+        let high = high.next_multiple_of(PAGE).min(last);
+        match ranges.last_mut() {
+            _ if low >= high => {}
+            Some((_, before)) if *before >= low => *before = high.max(*before),
+            _ => ranges.push((low, high)),
+        }
+    }
+    ranges
 }

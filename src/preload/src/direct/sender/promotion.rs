@@ -3,9 +3,9 @@
 
 use crate::direct::sender::devices::Devices;
 use crate::direct::sender::eligibility::Ordinary;
-use crate::direct::sender::moving::move_chunk;
+use crate::direct::sender::moving::{move_chunk, pages_of};
 use crate::direct::sender::progress;
-use crate::direct::shared::report::explain;
+use crate::direct::shared::report::{self, explain};
 use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
 use crate::direct::shared::{attention, headroom, promoted};
 use crate::direct::transparency::bindings::Bindings;
@@ -18,12 +18,12 @@ use crate::sys::tls;
 use copytune_core::direct::burst::Burst;
 use copytune_protocol::allocator::Space;
 use copytune_protocol::arena::{self, Arena, FIRST_PROMOTED};
+use copytune_protocol::limits;
 use copytune_protocol::mappings::Mappings;
 use copytune_protocol::notice::Notice;
 use copytune_protocol::notices::Notices;
 use copytune_protocol::requests::{Message, Requests};
 use copytune_protocol::smaps::Area;
-use copytune_protocol::{PAGE, limits};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
@@ -42,6 +42,8 @@ static SEEN: AtomicU64 = AtomicU64::new(0);
 /// Whether some of them still wait for a send of their range.
 static WAITING: AtomicBool = AtomicBool::new(false);
 static SENDS: AtomicU32 = AtomicU32::new(0);
+/// The last [`SENDS_PER_LOOK`] of them that had a look.
+static LOOKED: AtomicU32 = AtomicU32::new(0);
 /// Whether messages have notices.
 static SHOWS: AtomicBool = AtomicBool::new(false);
 /// Threads that show a message. While there are none, no send need look for notices that another left behind.
@@ -144,20 +146,29 @@ fn is_send_watched_slow() -> bool {
     let (true, Some(arena)) = (is_on(), arena::own()) else {
         return false;
     };
-    // Threads may lose each other's updates: the count only spreads the work.
-    let sends = SENDS.load(Relaxed).wrapping_add(1);
-    SENDS.store(sends, Relaxed);
+    let sends = count_send();
     arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
         || WAITING.load(Relaxed)
         || SHOWS.load(Relaxed)
         || (sends.is_multiple_of(SENDS_PER_LOOK) && promoted::is_any())
 }
 
-/// Whether requests of peers are still open.
+/// One more send, or collective that may promote something. Threads may lose each other's updates: the count only spreads the work.
+fn count_send() -> u32 {
+    let sends = SENDS.load(Relaxed).wrapping_add(1);
+    SENDS.store(sends, Relaxed);
+    sends
+}
+
+/// Whether requests of peers are still open. A collective asks that.
 #[inline]
 pub fn has_requests() -> bool {
     let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != SEEN.load(Relaxed);
-    is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked))
+    let has = is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked));
+    if has {
+        count_send();
+    }
+    has
 }
 
 /// The calling thread's send has ended: hides the notice that [`sending`] returned.
@@ -204,11 +215,10 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
         is_blocking: blocking,
     };
     let sends = SENDS.load(Relaxed);
-    if arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
-        || WAITING.load(Relaxed)
-        || sends.is_multiple_of(SENDS_PER_LOOK)
-    {
-        held_back(|| owner.serve(arena, message, sends));
+    let looks = LOOKED.load(Relaxed) != sends / SENDS_PER_LOOK;
+    if arena.words().asked.load(Relaxed) != SEEN.load(Relaxed) || WAITING.load(Relaxed) || looks {
+        LOOKED.store(sends / SENDS_PER_LOOK, Relaxed);
+        held_back(|| owner.serve(arena, message, sends, looks));
         update_attention();
     }
     if !SHOWS.load(Relaxed) {
@@ -242,10 +252,11 @@ impl Owner {
     }
 
     #[cold]
-    fn serve(&mut self, arena: &Arena, message: Message, sends: u32) {
+    fn serve(&mut self, arena: &Arena, message: Message, sends: u32, looks: bool) {
         let (asked, some_are_lost) = self.requests.collect(arena.words(), SEEN.load(Relaxed));
         SEEN.store(asked, Relaxed);
-        if sends.is_multiple_of(SENDS_PER_LOOK) && !self.promoted.is_empty() {
+        if looks && !self.promoted.is_empty() {
+            report::count_look();
             self.bindings.set();
             self.check_one(arena);
         }
@@ -475,22 +486,4 @@ fn holds_some_of(promoted: &[Promoted], start: usize, end: usize) -> bool {
     promoted
         .iter()
         .any(|range| range.start < end && start < range.start + range.bytes as usize)
-}
-
-/// The whole pages of `[start, end)` that hold something requested, as ordered, separate ranges. UCX reads a long
-/// message in pieces, and several peers read a collective's buffer: each requests its own part.
-fn pages_of(start: usize, end: usize, mut asked: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
-    let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
-    asked.sort_unstable();
-    let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(asked.len());
-    for (low, high) in asked {
-        let low = (low & !(PAGE - 1)).max(first);
-        let high = high.next_multiple_of(PAGE).min(last);
-        match ranges.last_mut() {
-            _ if low >= high => {}
-            Some((_, before)) if *before >= low => *before = high.max(*before),
-            _ => ranges.push((low, high)),
-        }
-    }
-    ranges
 }

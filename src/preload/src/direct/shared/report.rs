@@ -18,6 +18,14 @@ static LOCATED: AtomicU64 = AtomicU64::new(0);
 /// Of the bytes that the kernel copied, those that the senders had it write.
 static KERNEL_SHARED: AtomicU64 = AtomicU64::new(0);
 
+/// Looks of this process at what it has promoted, whether that is still there.
+static LOOKS: AtomicU64 = AtomicU64::new(0);
+
+/// Counts such a look.
+pub fn count_look() {
+    LOOKS.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Notes why there are no direct copies, or no more of them, and says so at level debug.
 pub fn explain(reason: &str) {
     if let Ok(mut known) = REASON.lock() {
@@ -75,6 +83,13 @@ pub fn tell() {
                 LOCATED.load(Ordering::Relaxed),
                 SHARED.load(Ordering::Relaxed)
             ),
+        );
+    }
+    let looks = LOOKS.load(Ordering::Relaxed);
+    if looks > 0 {
+        log::say(
+            Level::Debug,
+            format_args!("{looks} looks at what was promoted"),
         );
     }
     let shared = KERNEL_SHARED.load(Ordering::Relaxed);
