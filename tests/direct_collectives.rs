@@ -104,7 +104,10 @@ fn collectives_look_seldom_at_what_was_promoted() {
             outcome.expect_success(way);
             let looks = looks(&outcome);
             println!("{way} under {library:?}: {looks} looks");
-            assert!(looks <= ROUNDS / 64, "{way} under {library:?}: {looks} looks");
+            assert!(
+                looks <= ROUNDS / 64,
+                "{way} under {library:?}: {looks} looks"
+            );
         }
     }
 }
