@@ -69,7 +69,7 @@ pub fn helped_the_kernel(outcome: &Outcome) -> u64 {
 
 /// How often ranks looked whether what they have promoted is still there.
 pub fn looks(outcome: &Outcome) -> u64 {
-    number_before(outcome, " looks at what was promoted")
+    number_before(outcome, " looks at the arena")
 }
 
 /// The checksums that the ranks have printed. (UCX says what it has to say on stdout, too.)

@@ -87,10 +87,7 @@ pub fn tell() {
     }
     let looks = LOOKS.load(Ordering::Relaxed);
     if looks > 0 {
-        log::say(
-            Level::Debug,
-            format_args!("{looks} looks at what was promoted"),
-        );
+        log::say(Level::Debug, format_args!("{looks} looks at the arena"));
     }
     let shared = KERNEL_SHARED.load(Ordering::Relaxed);
     if shared > 0 {
