@@ -122,7 +122,7 @@ impl Extents {
         pages.bytes() - self.extents.iter().map(common).max().unwrap_or(0)
     }
 
-    /// Whether most of these pages were met as parts of other messages.
+    /// Whether at least half of these pages were met as parts of other messages.
     pub fn know(&self, pages: Pages) -> bool {
         self.most_common(pages)
             .is_some_and(|number| self.extents[number].pages.common(pages) * 2 >= pages.bytes())

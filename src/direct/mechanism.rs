@@ -32,7 +32,7 @@ const NOTICEABLY_FASTER: f32 = 1.03;
 /// this part of their time.
 const FASTER_UNSHARED: f32 = 0.9;
 /// What part of the kernel's time a direct copy must save. It costs more than its own time: whole runs of windows of 16 KiB took a
-/// tenth longer where both ways' copies took the same (docs/results.md, messages that are not shown).
+/// tenth longer where both ways' copies took the same (docs/results.md, messages that no notice shows).
 const NOTICEABLE_GAIN: f32 = 0.1;
 /// Copies in a row of one way in a check, and how many of them are not timed: each way leaves the caches to the next as
 /// that does not find them otherwise.

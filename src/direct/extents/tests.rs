@@ -96,7 +96,7 @@ impl World {
     }
 }
 
-/// As many pages as a linear congruential generator says, from the same place on.
+/// From 8 to 31 pages, from the same place on.
 #[test]
 fn a_buffer_that_is_sent_in_ever_other_lengths_becomes_readable() {
     let mut world = World::default();

@@ -39,7 +39,7 @@ pub struct Message {
 
 impl Message {
     /// Whether direct copies of it can gain. A short one that no notice shows has the kernel asked where it lies and copy its edges,
-    /// which takes as long as having it copied (docs/results.md, messages that are not shown).
+    /// which takes as long as having it copied (docs/results.md, messages that no notice shows).
     pub fn may_gain(self) -> bool {
         self.can_be_shown()
             || self.end - self.start >= MIN_UNSHOWN_BYTES
