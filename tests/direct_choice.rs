@@ -127,6 +127,36 @@ fn of_what_is_sent_eight_times_little_is_promoted() {
     }
 }
 
+/// Direct copies of short messages that no notice shows gain nothing (docs/direct-copy.md): their owner does not promote them,
+/// though a receiver whose routine is known asks at once.
+#[test]
+fn short_messages_are_promoted_where_they_are_shown_or_have_no_edges() {
+    for &library in BOTH {
+        for (way, is_promoted) in [
+            ("blocking", true),
+            ("nonblocking", false),
+            ("persistent", false),
+            ("pages", true),
+        ] {
+            let dir = private_dir();
+            let program = compile::program(library, "direct_short.c");
+            let outcome = Job::ranks(library, 2, program)
+                .args([way])
+                .tuned(dir.path())
+                .env("COPYTUNE_ROUTINE", "sse2")
+                .env("COPYTUNE_LOG", "debug")
+                .run();
+            outcome.expect_success(way);
+            assert_eq!(
+                outcome.stderr.contains("promoted "),
+                is_promoted,
+                "{way} under {library:?}: {}",
+                outcome.stderr
+            );
+        }
+    }
+}
+
 /// Both sides of a long message are late with each chunk, so that both have some.
 #[test]
 fn what_the_sender_wrote_is_shown() {

@@ -98,7 +98,7 @@ fn fortran_looks_symbols_up_once() {
 fn collectives_look_seldom_at_what_was_promoted() {
     const ROUNDS: u64 = 1200;
     for &library in BOTH {
-        for way in ["allreduce", "allgather", "bcast"] {
+        for way in ["allreduce", "allgather"] {
             let rounds = ROUNDS.to_string();
             let outcome = forced(&job(library, 2, way, &rounds, &rounds), &[]);
             outcome.expect_success(way);

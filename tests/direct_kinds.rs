@@ -31,6 +31,7 @@ ways! {
     direct:
     ordinary_memory("ordinary");
     ordinary_memory_of_before("ordinary_before");
+    memory_that_has_grown("grown");
     advice_that_changes_nothing("advised");
     what_is_wished_for_children_later("wished_later");
     what_is_discarded_otherwise("discarded_later");
@@ -52,12 +53,31 @@ ways! {
     memory_that_is_merged("mergeable");
     locked_memory("locked");
     memory_that_is_executed("executable");
+    a_stack("on_the_stack");
     private_memory_of_a_file("private_file");
     shared_memory_of_a_file("shared_file");
     shared_memory("shared_memory");
     a_reserved_huge_page("huge_page");
     memory_whose_faults_are_watched("watched_over");
     datatypes_with_holes("with_holes");
+}
+
+/// A look at the properties of all memory takes as long as a hundred messages, so there is none but the first, which ends at the heap:
+/// the stack is known, and a mapping that has grown is of one kind.
+#[test]
+fn properties_are_looked_for_once() {
+    for &library in BOTH {
+        for way in ["ordinary", "on_the_stack", "grown"] {
+            let outcome = forced(&job(library, PROGRAM, &[way]), &[]);
+            outcome.expect_success(way);
+            let remarks = outcome.remarks();
+            let looks = |line: &&&str| line.contains("looked for ordinary memory");
+            let count = remarks.iter().filter(looks).count();
+            // The second one of a rank looks at everything. Without PROCMAP_QUERY (before Linux 6.11) there is no first one.
+            let has_first = (remarks.iter().filter(looks)).any(|line| !line.contains("below 0x7"));
+            assert!(count <= 2 || !has_first, "{way} under {library:?}: {count}");
+        }
+    }
 }
 
 /// A network card, an accelerator or a ring of requests may have buffers registered: nothing moves, and the user is told.

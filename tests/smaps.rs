@@ -42,20 +42,23 @@ fn locked_memory_and_files_are_not_ordinary() {
 }
 
 #[test]
-fn memory_is_new_only_where_surely_nothing_was() {
-    assert!(!Snapshot::new().is_new(0x1000, 0x2000), "nothing is known");
+fn memory_was_free_only_where_surely_nothing_was() {
+    assert!(!Snapshot::new().was_free(0x1000), "nothing is known");
     let found = read(SMAPS, 0x10000);
-    for (start, end, is_new) in [
-        (0x0, 0x1000, true),
-        (0x0, 0x1001, false),
-        (0x3000, 0x5000, true),
-        (0x2fff, 0x5000, false),
-        (0x5800, 0x5900, false),
-        (0x9000, 0xa000, true),
-        (0xf000, 0x10000, true),
-        (0xf000, 0x10001, false),
+    for (address, was_free) in [
+        (0x0, true),
+        (0xfff, true),
+        (0x1000, false),
+        (0x2fff, false),
+        (0x3000, true),
+        (0x5800, false),
+        (0x9000, true),
+        (0xefff, false),
+        (0xf000, true),
+        (0xffff, true),
+        (0x10000, false),
     ] {
-        assert_eq!(found.is_new(start, end), is_new, "{start:x} {end:x}");
+        assert_eq!(found.was_free(address), was_free, "{address:x}");
     }
 }
 
@@ -65,8 +68,8 @@ fn what_lies_above_stays_known() {
     let lower = "1000-2000 rw-p 00000000 00:00 0\nVmFlags: rd wr mr mw me ac lo sd\n";
     let joined = read(lower, 0x8800).above(&read(SMAPS, usize::MAX));
     assert_eq!(all(&joined), [area(0xa000, 0xf000, true)]);
-    assert!(joined.is_new(0x2000, 0x8800) && !joined.is_new(0xa000, 0xa001));
-    assert!(joined.is_new(0x20000, 0x30000));
+    assert!(joined.was_free(0x2000) && joined.was_free(0x87ff) && !joined.was_free(0xa000));
+    assert!(joined.was_free(0x20000));
 }
 
 /// A stack, and what is locked: that they were seen says all, so nobody need look again.
@@ -93,23 +96,33 @@ fn private_memory_that_is_not_ordinary_is_special() {
     );
 }
 
-/// Of what lies above, the places alone are known.
+/// Of what lies above, the places alone are known, and the stack.
 #[test]
 fn mappings_of_unknown_kind_are_neither_ordinary_nor_new() {
     let mut found = read(SMAPS, 0x3000);
     assert_eq!(found.until(), 0x3000);
-    found.add_places([(0x5000, 0x6000), (0xa000, 0xf000)]);
+    let stack = 0x2_8000;
+    found.add_places(
+        [(0x5000, 0x6000), (0xa000, 0xf000), (0x2_0000, 0x3_0000)],
+        stack,
+    );
     assert_eq!(all(&found), [area(0x1000, 0x3000, false)]);
-    for (start, end, is_new) in [
-        (0x3000, 0x5000, true),
-        (0x4000, 0x5001, false),
-        (0xb000, 0xc000, false),
-        (0xe000, 0x20000, false),
-        (0xf000, usize::MAX, true),
+    for (address, was_free) in [
+        (0x3000, true),
+        (0x4fff, true),
+        (0x5000, false),
+        (0xb000, false),
+        (0xf000, true),
+        (0x2_0000, false),
+        (0x3_0000, true),
     ] {
-        assert_eq!(found.is_new(start, end), is_new, "{start:x} {end:x}");
+        assert_eq!(found.was_free(address), was_free, "{address:x}");
     }
+    assert!(!found.is_special(0xa000, 0xf000));
+    // It grows downwards.
+    assert!(found.is_special(0x1_8000, 0x3_0000));
     let looked = read(SMAPS, 0x9000).above(&found);
     assert_eq!(all(&looked), [area(0x1000, 0x3000, false)]);
-    assert!(!looked.is_new(0xa000, 0xb000) && looked.is_new(0xf000, usize::MAX));
+    assert!(!looked.was_free(0xa000) && looked.was_free(0xf000));
+    assert!(looked.is_special(0x1_8000, 0x3_0000));
 }

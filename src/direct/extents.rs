@@ -29,10 +29,12 @@ pub struct Pages {
 
 impl Pages {
     /// How many bytes.
+    #[inline]
     pub fn bytes(self) -> usize {
         self.end.saturating_sub(self.start)
     }
 
+    #[inline]
     fn common(self, other: Self) -> usize {
         let (start, end) = (self.start.max(other.start), self.end.min(other.end));
         end.saturating_sub(start)
@@ -122,10 +124,12 @@ impl Extents {
         pages.bytes() - self.extents.iter().map(common).max().unwrap_or(0)
     }
 
-    /// Whether at least half of these pages were met as parts of other messages.
+    /// Whether at least half of these pages were met as parts of other messages. Asked of each short message, most of which lie in
+    /// one of the first extents.
+    #[inline]
     pub fn know(&self, pages: Pages) -> bool {
-        self.most_common(pages)
-            .is_some_and(|number| self.extents[number].pages.common(pages) * 2 >= pages.bytes())
+        let mut extents = self.extents.iter();
+        extents.any(|extent| extent.pages.common(pages) * 2 >= pages.bytes().max(1))
     }
 
     /// A message was met that has a history of its own.

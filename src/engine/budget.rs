@@ -2,13 +2,12 @@
 //! as a bucket of tokens: time passes and fills it, learning empties it, and while it is empty calls pass unseen.
 //!
 //! So what learning costs in any part of a run is at most [`SHARE`] of that part, what the bucket holds, and one slice of calls
-//! that may begin with the last token; from MPI_Init on [`ADVANCE`] besides. All times are in ticks.
+//! that may begin with the last token. It is empty at first: a program of some milliseconds has no use for what is learnt. All
+//! times are in ticks.
 
 /// Part of the time that learning may take.
 const SHARE: f64 = 0.01;
-/// Seconds that it may take at once when a program begins.
-const ADVANCE: f64 = 50e-6;
-/// Seconds that the bucket holds after that.
+/// Seconds that the bucket holds.
 const CAPACITY: f64 = 30e-6;
 /// Seconds of a dormant period after which a few calls are followed, in case that a new phase has begun.
 const DORMANCY: f64 = 10e-3;
@@ -40,7 +39,7 @@ impl Budget {
         let rate = rate.unwrap_or(0.0);
         Self {
             rate,
-            tokens: ADVANCE * rate,
+            tokens: 0.0,
             filled: None,
             spent: 0.0,
         }
@@ -130,7 +129,7 @@ mod tests {
                 greatest = greatest.max(budget.spent() - before);
                 let elapsed = (now - began) as f64;
                 // One portion may begin with the last token.
-                let bound = SHARE * elapsed + (ADVANCE + CAPACITY) * RATE_OF_CLOCK + greatest;
+                let bound = SHARE * elapsed + CAPACITY * RATE_OF_CLOCK + greatest;
                 prop_assert!(budget.spent() <= bound, "{} > {bound}", budget.spent());
             }
         }

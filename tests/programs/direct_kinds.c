@@ -43,6 +43,19 @@ static void advised(void) {
     }
 }
 
+/* On the stack, and in a mapping of before that has grown since: the kernel joins neighbours of one kind. Both ends of it. */
+static unsigned char *early;
+static void on_the_stack(void) {
+    unsigned char out[LENGTH];
+    swap_often(out);
+}
+static void grown(void) {
+    unsigned char *out = pages(early, LENGTH);
+    swap_often(out);
+    swap_often(out + LENGTH);
+    munmap(out, 2 * LENGTH);
+}
+
 static void advised_to(int advice, const char *reason) {
     unsigned char *out = pages(NULL, LENGTH);
     if (all_can(madvise(out, LENGTH, advice) == 0, reason)) swap_often(out);
@@ -56,7 +69,6 @@ static void dont_dump(void) { advised_to(MADV_DONTDUMP, "no memory can be kept f
 static void mergeable(void) { advised_to(MADV_MERGEABLE, "no pages can be merged"); }
 
 /* Memory of before MPI_Init, which a child does not have, or which is as any other. */
-static unsigned char *early;
 static int early_advice;
 static void from_before(int advice) {
     early = pages(NULL, LENGTH);
@@ -442,7 +454,7 @@ int main(int argc, char **argv) {
     static const struct way ways[] = {
         {"ordinary", ordinary}, {"advised", advised}, {"wished_later", wished_later},
         {"discarded_later", discarded_later}, {"dont_fork", dont_fork}, {"wipe_on_fork", wipe_on_fork},
-        {"ordinary_before", before}, {"dont_fork_before", before},
+        {"ordinary_before", before}, {"on_the_stack", on_the_stack}, {"grown", grown}, {"dont_fork_before", before},
         {"dont_dump", dont_dump}, {"mergeable", mergeable}, {"locked", locked}, {"executable", executable},
         {"private_file", private_file}, {"shared_file", shared_file}, {"shared_memory", shared_memory},
         {"huge_page", huge_page}, {"watched_over", watched_over}, {"device", device}, {"device_later", device_later},
@@ -459,6 +471,11 @@ int main(int argc, char **argv) {
     }
     if (strcmp(argv[1], "ordinary_before") == 0) from_before(MADV_NORMAL);
     if (strcmp(argv[1], "dont_fork_before") == 0) from_before(MADV_DONTFORK);
+    if (strcmp(argv[1], "grown") == 0) {
+        /* Where nobody else maps anything. */
+        early = (unsigned char *)(1ul << 40);
+        pages(early + LENGTH, LENGTH)[0] = 1;
+    }
     check_init(&argc, &argv);
     CHECK(check_size == 2);
     in = malloc(LENGTH);

@@ -11,7 +11,7 @@ use crate::regions;
 use crate::sys::cancellation::held_back;
 use crate::sys::log::{self, Level};
 use crate::sys::phase::{self, AtOff, guarded};
-use crate::sys::{allocation, clock, next, resolve};
+use crate::sys::{allocation, clock, next, resolve, warm};
 use crate::thread::job::Job;
 use crate::thread::{memory, sessions};
 use copytune_core::direct::mechanism::MOST_CANDIDATES;
@@ -55,6 +55,8 @@ pub fn initialised(entry: &EntryPoint, wrapper: Wrapper) {
     let has_started = start_with(|| start(!session_only));
     if !has_started || !phase::go_on() {
         phase::stand_aside();
+    } else {
+        warm::up(entry_points::table());
     }
 }
 

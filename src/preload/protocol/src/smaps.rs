@@ -115,10 +115,15 @@ impl Snapshot {
         self.until
     }
 
-    /// Adds all mappings above [`Snapshot::until`], (start, end) in order, of which only the places are known.
-    pub fn add_places(&mut self, above: impl IntoIterator<Item = (usize, usize)>) {
+    /// Adds all mappings above [`Snapshot::until`], (start, end) in order, of which only the places are known; and that the one with
+    /// address `stack` is a stack.
+    pub fn add_places(&mut self, above: impl IntoIterator<Item = (usize, usize)>, stack: usize) {
+        let known = self.seen.len();
         self.seen.extend(above);
         self.until = usize::MAX;
+        let above = self.seen.iter().skip(known);
+        let stack = above.filter(|&&(start, end)| start <= stack && stack < end);
+        self.special.extend(stack);
     }
 
     /// With what an earlier look has found above.
@@ -149,10 +154,10 @@ impl Snapshot {
             .is_some_and(|&(first, _)| first < end)
     }
 
-    /// Whether surely nothing was mapped in `[start, end)`.
-    pub fn is_new(&self, start: usize, end: usize) -> bool {
-        let next = self.seen.partition_point(|&(_, last)| last <= start);
+    /// Whether surely nothing was mapped at `address`.
+    pub fn was_free(&self, address: usize) -> bool {
+        let next = self.seen.partition_point(|&(_, last)| last <= address);
         let next = self.seen.get(next);
-        end <= self.until && next.is_none_or(|&(first, _)| end <= first)
+        address < self.until && next.is_none_or(|&(first, _)| address < first)
     }
 }

@@ -235,7 +235,13 @@ pub extern "C" fn leave(entry: &'static EntryPoint, arguments: Arguments, after:
 /// What a call has done: the operation that it began, those that it ended, the library that it started.
 fn look_back(thread: &mut Thread, entry: &'static EntryPoint, arguments: Arguments) {
     match entry.call().role {
-        Role::Init => life::initialised(entry, wrapper::of),
+        Role::Init => {
+            life::initialised(entry, wrapper::of);
+            if phase::is_on() {
+                // The program's next call need not wait for it.
+                session_of(thread);
+            }
+        }
         Role::Finalize => life::finalised(),
         Role::Abort => {}
         _ => {

@@ -221,6 +221,11 @@ pub fn here() -> usize {
     &raw const ENTRY_POINTS as usize
 }
 
+/// Where the table of entry points lies, each of which is written when its next implementation is looked up.
+pub fn table() -> core::ops::Range<usize> {
+    here()..here() + size_of_val(&ENTRY_POINTS)
+}
+
 /// The wrapper for calls that leave so many words on the stack.
 pub type Wrapper = fn(u8) -> *mut u8;
 

@@ -13,6 +13,7 @@
 //! | resolve | looks functions up |
 //! | small_file | reads what the kernel tells |
 //! | tls | a few bytes for each thread |
+//! | warm | maps pages before they are needed |
 
 pub mod allocation;
 pub mod cancellation;
@@ -25,3 +26,4 @@ pub mod phase;
 pub mod resolve;
 pub mod small_file;
 pub mod tls;
+pub mod warm;

@@ -150,6 +150,24 @@ pub fn ucx_code<const N: usize>() -> ([(usize, usize); N], usize) {
     (ranges, used)
 }
 
+/// The loaded segments, at most `N`, of the module that `address` lies in that nobody writes; the rest are empty.
+pub fn constant_segments<const N: usize>(address: usize) -> [Range<usize>; N] {
+    let mut ranges = [const { 0..0 }; N];
+    each(|info, _| {
+        if !contains(info, address) {
+            return ControlFlow::Continue(());
+        }
+        let constant = segments(info)
+            .filter(|segment| segment.p_type == libc::PT_LOAD && segment.p_flags & libc::PF_W == 0);
+        for (range, segment) in ranges.iter_mut().zip(constant) {
+            let start = info.dlpi_addr as usize + segment.p_vaddr as usize;
+            *range = start..start + segment.p_memsz as usize;
+        }
+        ControlFlow::Break(())
+    });
+    ranges
+}
+
 type Visitor<'a> = &'a mut dyn FnMut(&libc::dl_phdr_info, &CStr) -> bool;
 
 /// Visits every loaded module (dl_iterate_phdr(3)) until the visitor breaks.

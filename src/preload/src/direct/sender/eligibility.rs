@@ -4,6 +4,7 @@ use crate::direct::sender::huge_pages;
 use crate::direct::shared::switches::is_forced;
 use crate::direct::transparency::discard;
 use crate::sys::clock;
+use crate::sys::log::{self, Level};
 use crate::sys::small_file::with_text;
 use copytune_protocol::PAGE;
 use copytune_protocol::mappings::{self, Mapping};
@@ -32,8 +33,9 @@ impl Ordinary {
 
     /// The parts of `[start, end)` that may be moved; `None`: to find out would take too long now ([`Looks`]). A mapping is of one
     /// kind: it is still ordinary where a part of it was found to be, and nothing has been called since that changes that. So is what
-    /// was mapped since, where there was nothing. `misses`: as `Bindings::misses` says now. No call that is followed locks memory, so the
-    /// kernel is asked.
+    /// was mapped since, where there was nothing, and what the kernel has joined to that, since it joins equals (mmap(2); `vma_merge` of
+    /// Linux). Such a mapping begins where nothing was: mremap(2), which keeps what is special, lets one grow at its end only. `misses`:
+    /// as `Bindings::misses` says now. No call that is followed locks memory, so the kernel is asked.
     pub fn areas(&mut self, start: usize, end: usize, misses: u32) -> Option<Vec<Area>> {
         if (discard::special(), misses) == self.changes
             && let Some(areas) = self.recall(start, end)
@@ -45,9 +47,9 @@ impl Ordinary {
             .then(|| self.known.ordinary(start, end).collect())
     }
 
-    /// A first, cheap look: at the properties of all memory up to the end of the heap, and above it only at the places of mappings.
-    /// What is mapped there later is known to be new. A buffer in a mapping that was there before takes a look at everything when it
-    /// is to be promoted: 2 ms, up to 20 with more ranks than cores.
+    /// A first, cheap look: at the properties of all memory up to the end of the heap, and above it only at the places of mappings, and
+    /// which is the first thread's stack. What is mapped there later is known to be new. A buffer in a mapping that was there before
+    /// takes a look at everything when it is to be promoted: 2 ms, up to 20 with more ranks than cores.
     pub fn prepare(&mut self, misses: u32) {
         let Some(mappings) = mappings::quick() else {
             return;
@@ -59,7 +61,9 @@ impl Ordinary {
         let mut above = Vec::new();
         let keep = |mapping: Mapping| above.push((mapping.start, mapping.end));
         if self.look(end, misses) && mappings.each(self.known.until(), usize::MAX, keep) {
-            self.known.add_places(above);
+            // SAFETY: getauxval(3) reads what the kernel has told the process. Those bytes lie in the first thread's stack.
+            let stack = unsafe { libc::getauxval(libc::AT_RANDOM) } as usize;
+            self.known.add_places(above, stack);
         }
     }
 
@@ -78,7 +82,11 @@ impl Ordinary {
             Err(_) => Snapshot::new(),
         };
         self.changes = changes;
-        self.looks.end(look);
+        let taken = self.looks.end(look);
+        log::say(
+            Level::Debug,
+            format_args!("looked for ordinary memory below {end:#x} in {taken:.3} ms"),
+        );
         true
     }
 
@@ -97,7 +105,7 @@ impl Ordinary {
             if mapping.is_private_memory() && !self.known.is_special(first, last) {
                 let huge = match self.known.ordinary(first, last).next() {
                     Some(same) => same.huge,
-                    None if !self.known.is_new(first, last) => return None,
+                    None if !self.known.was_free(first) => return None,
                     None if last - first < HUGE => false,
                     None => huge_pages::are_in(first.max(start), last.min(end))?,
                 };
@@ -150,8 +158,11 @@ impl Looks {
         is_allowed.then_some(Look(now))
     }
 
-    fn end(&mut self, Look(began): Look) {
-        self.spent = self.spent.saturating_add(clock::now().wrapping_sub(began));
+    /// How many milliseconds it took.
+    fn end(&mut self, Look(began): Look) -> f64 {
+        let taken = clock::now().wrapping_sub(began);
+        self.spent = self.spent.saturating_add(taken);
+        clock::milliseconds(taken)
     }
 }
 
