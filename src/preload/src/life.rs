@@ -356,7 +356,7 @@ fn end(finished: bool) {
 fn save(job: &Job, finished: bool) {
     if job.options.mode == options::Mode::DryRun {
         let mut threads = Vec::new();
-        sessions::for_each(finished, |session| threads.push(session.graph()));
+        sessions::for_each(finished, |session| threads.extend(session.graph()));
         job.memory.save_graphs(job.place.0, finished, threads);
         return;
     }

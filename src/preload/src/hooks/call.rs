@@ -237,9 +237,13 @@ fn look_back(thread: &mut Thread, entry: &'static EntryPoint, arguments: Argumen
     match entry.call().role {
         Role::Init => {
             life::initialised(entry, wrapper::of);
-            if phase::is_on() {
-                // The program's next call need not wait for it.
-                session_of(thread);
+            // The program's next call need not wait for that.
+            if phase::is_on()
+                && let Some(mut session) = session_of(thread)
+            {
+                let caller = arguments.return_address();
+                // SAFETY: this thread's own; no other reference is held to it.
+                phase::guarded(|| unsafe { session.as_mut() }.expect_calls_from(caller));
             }
         }
         Role::Finalize => life::finalised(),

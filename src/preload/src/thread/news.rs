@@ -29,14 +29,18 @@ impl Session {
     /// This thread's recording is to be kept in case that the process is killed.
     fn checkpoint(&self) {
         if self.job.process == std::process::id() {
-            held_back(|| self.job.memory.checkpoint(self.graph()));
+            if let Some(graph) = self.graph() {
+                held_back(|| self.job.memory.checkpoint(graph));
+            }
         }
     }
 
-    /// The thread's number and what it has recorded.
-    pub fn graph(&self) -> (u32, Vec<Module>, Graph) {
-        let (modules, graph) = flowgraph::graph(&self.engine, &self.signatures);
-        (self.number, modules, graph)
+    /// The thread's number and what it has recorded; `None`: it has made no call.
+    pub fn graph(&self) -> Option<(u32, Vec<Module>, Graph)> {
+        (self.engine.calls() > 0).then(|| {
+            let (modules, graph) = flowgraph::graph(&self.engine, &self.signatures);
+            (self.number, modules, graph)
+        })
     }
 
     /// Writes a decision to the log.

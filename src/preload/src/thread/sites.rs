@@ -41,6 +41,12 @@ impl Session {
         }
     }
 
+    /// Calls are going to come from the module that an address lies in.
+    #[cold]
+    pub fn expect_calls_from(&mut self, address: usize) {
+        self.modules.of(address);
+    }
+
     /// Adds a site; its number and node.
     #[cold]
     #[inline(never)]
