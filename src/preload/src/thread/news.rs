@@ -28,10 +28,10 @@ impl Session {
 
     /// This thread's recording is to be kept in case that the process is killed.
     fn checkpoint(&self) {
-        if self.job.process == std::process::id() {
-            if let Some(graph) = self.graph() {
-                held_back(|| self.job.memory.checkpoint(graph));
-            }
+        if self.job.process == std::process::id()
+            && let Some(graph) = self.graph()
+        {
+            held_back(|| self.job.memory.checkpoint(graph));
         }
     }
 
