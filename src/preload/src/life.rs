@@ -56,7 +56,7 @@ pub fn initialised(entry: &EntryPoint, wrapper: Wrapper) {
     if !has_started || !phase::go_on() {
         phase::stand_aside();
     } else {
-        warm::up(entry_points::table());
+        guarded(|| warm::up(entry_points::table()));
     }
 }
 

@@ -5,7 +5,8 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use libc::{Elf64_Sym, dl_phdr_info};
 
-const PAGE: usize = 4096;
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
 /// Entries of a dynamic section (elf(5)); those that libc has no names for.
 const DT_NULL: u64 = 0;
 const DT_PLTRELSZ: u64 = 2;

@@ -1,5 +1,6 @@
 //! Maps pages of this library before they are needed: else each costs a fault, for which the program's first calls would wait.
 
+use crate::sys::elf::PAGE;
 use crate::sys::modules;
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
@@ -21,7 +22,6 @@ fn populate(bytes: Range<usize>, advice: c_int) {
     if bytes.is_empty() {
         return;
     }
-    const PAGE: usize = 4096;
     let start = bytes.start & !(PAGE - 1);
     // By number: madvise(3) may be another tool's hook.
     // SAFETY: madvise(2) of parts of a loaded library; these advices change no content.
