@@ -40,6 +40,13 @@ unsafe extern "C" {
     ///
     /// `dst` and `src` must be valid for `n` bytes each.
     pub fn copytune_builtin_copy(dst: *mut u8, src: *const u8, n: usize) -> *mut u8;
+
+    /// What it does for at most 256 bytes, for a caller written in assembly that holds `dst` in rax already, where it leaves it.
+    ///
+    /// # Safety
+    ///
+    /// As above; `n` is at most 256.
+    pub fn copytune_small(dst: *mut u8, src: *const u8, n: usize) -> *mut u8;
 }
 
 /// One copy routine.

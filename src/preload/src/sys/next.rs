@@ -9,7 +9,11 @@ use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use libc::{c_ulong, iovec, pid_t, ssize_t};
 
-/// Copies of at least this many bytes are looked at when they run inside an MPI call; all bits set: none. 0: the next
+/// Shorter copies the hooks make themselves, where they cost more passed on than made. Up to there the C library (glibc 2.36,
+/// x86-64) loads and stores as they do, so who reads the copy next finds the same stores.
+pub const ABOVE_TINY: usize = 33;
+
+/// Copies of at least so many bytes more than [`ABOVE_TINY`] are looked at when they run inside an MPI call. 0: the next
 /// implementations are not known yet.
 pub static THRESHOLD: AtomicUsize = AtomicUsize::new(0);
 
@@ -53,14 +57,16 @@ pub fn find_copies() {
     set_threshold(usize::MAX);
 }
 
-/// Looks at copies of `bytes` and more from now on; `usize::MAX` looks at none. For use after [`find_copies`].
+/// Looks at copies of `bytes` and more from now on, but not at tiny ones; `usize::MAX` looks at none. For use after
+/// [`find_copies`].
 pub fn set_threshold(bytes: usize) {
-    THRESHOLD.store(bytes.max(1), Ordering::Release);
+    let above = bytes.saturating_sub(ABOVE_TINY).max(1);
+    THRESHOLD.store(above, Ordering::Release);
 }
 
 /// The length from which copies are looked at.
 pub fn threshold() -> usize {
-    THRESHOLD.load(Ordering::Relaxed)
+    THRESHOLD.load(Ordering::Relaxed).saturating_add(ABOVE_TINY)
 }
 
 /// The C library's memmove, or what stands for it until that is known.
