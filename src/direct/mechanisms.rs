@@ -44,9 +44,10 @@ impl Mechanisms {
     }
 
     /// [`Mechanism::copied_by_kernel`]. Whether the message would be shown is not known yet.
-    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool) {
-        self.shown.copied_by_kernel(bytes, ticks, helped);
-        self.unshown.copied_by_kernel(bytes, ticks, helped);
+    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool, is_first: bool) {
+        for mechanism in [&mut self.shown, &mut self.unshown] {
+            mechanism.copied_by_kernel(bytes, ticks, helped, is_first);
+        }
     }
 
     /// Of a message that is not readable directly yet: like those of which something is known; the better ones, where that is both.
@@ -108,7 +109,7 @@ mod tests {
     fn what_is_shown_gains_where_the_rest_loses() {
         let mut mechanisms = Mechanisms::new(Mechanism::new(2));
         for _ in 0..4 {
-            mechanisms.copied_by_kernel(BYTES, 4000, false);
+            mechanisms.copied_by_kernel(BYTES, 4000, false, false);
         }
         assert!(mechanisms.is_worth_it(BYTES));
         assert_eq!(copy(&mut mechanisms, false, 4000, 4100), Way::Kernel);

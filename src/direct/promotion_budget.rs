@@ -316,14 +316,17 @@ impl Buffer {
         urgency: Urgency,
     ) -> bool {
         let class = account.class_of(copy.bytes);
-        class.worth.potential = class.worth.potential.saturating_add(copy.gain);
-        if self.reads == 0 {
-            class.worth.price = class.worth.price.saturating_add(copy.price);
+        // What the first copy took tells little, and no promotion would have saved it.
+        match self.reads {
+            0 => class.worth.price = class.worth.price.saturating_add(copy.price),
+            _ => {
+                class.worth.potential = class.worth.potential.saturating_add(copy.gain);
+                self.missed = self.missed.saturating_add(copy.gain);
+            }
         }
         let before = class.before;
         let advice = before.advice();
         self.reads = self.reads.saturating_add(1);
-        self.missed = self.missed.saturating_add(copy.gain);
         self.gain = copy.gain;
         if self.reads < self.next.max(AT_ONCE) {
             return false;
@@ -371,7 +374,10 @@ impl Buffer {
     /// So much must still be missed. Something else may decide earlier, so it is looked at again before long ([`READS_BETWEEN_LOOKS`]).
     fn wait_for(&mut self, left: u64) {
         let copies = left.div_ceil(self.gain.max(1));
-        let most = self.reads.saturating_add(READS_BETWEEN_LOOKS);
+        let most = match self.reads {
+            1 => 2,
+            reads => reads.saturating_add(READS_BETWEEN_LOOKS),
+        };
         self.next = self.reads.saturating_add(copies.min(most.into()) as u32);
     }
 

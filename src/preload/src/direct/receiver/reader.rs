@@ -360,7 +360,10 @@ impl Reader {
         };
         let helps = |peer: &Arc<Peer>| known.cooperation.is_shared(peer, read.bytes);
         let helped = known.peer.as_ref().is_some_and(helps);
-        known.mechanisms.copied_by_kernel(read.bytes, ticks, helped);
+        let pages = read.pages();
+        let is_new = self.ranges.find(read).is_none();
+        let is_part = is_new && known.extents.know(pages);
+        (known.mechanisms).copied_by_kernel(read.bytes, ticks, helped, is_new && !is_part);
         if known.peer.is_none() {
             known.reads = known.reads.saturating_add(1);
             known.taken = known.taken.saturating_add(ticks);
@@ -391,9 +394,6 @@ impl Reader {
         let Some(peer) = &known.peer else {
             return;
         };
-        let pages = read.pages();
-        let is_new = self.ranges.find(read).is_none();
-        let is_part = is_new && known.extents.know(pages);
         if is_part && read.bytes < MIN_UNSHOWN_BYTES && self.ranges.is_first(read) {
             // Its bounds may never recur.
             return;
