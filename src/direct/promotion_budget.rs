@@ -231,6 +231,8 @@ pub struct KernelCopy {
     pub bytes: usize,
     /// What a direct copy in its place would have saved, as far as is known.
     pub gain: u64,
+    /// Whether nothing of it was seen before: the kernel may have made pages for it, too.
+    pub is_first: bool,
     /// How long the promotion of the buffer would take.
     pub price: u64,
     /// The most debt that is allowed now.
@@ -316,13 +318,13 @@ impl Buffer {
         urgency: Urgency,
     ) -> bool {
         let class = account.class_of(copy.bytes);
-        // What the first copy took tells little, and no promotion would have saved it.
-        match self.reads {
-            0 => class.worth.price = class.worth.price.saturating_add(copy.price),
-            _ => {
-                class.worth.potential = class.worth.potential.saturating_add(copy.gain);
-                self.missed = self.missed.saturating_add(copy.gain);
-            }
+        if self.reads == 0 {
+            class.worth.price = class.worth.price.saturating_add(copy.price);
+        }
+        // No promotion would have saved the first copy, and what it took tells little.
+        if !copy.is_first {
+            class.worth.potential = class.worth.potential.saturating_add(copy.gain);
+            self.missed = self.missed.saturating_add(copy.gain);
         }
         let before = class.before;
         let advice = before.advice();
@@ -374,6 +376,7 @@ impl Buffer {
     /// So much must still be missed. Something else may decide earlier, so it is looked at again before long ([`READS_BETWEEN_LOOKS`]).
     fn wait_for(&mut self, left: u64) {
         let copies = left.div_ceil(self.gain.max(1));
+        // What the first copy tells of the gain is not to be relied on for long.
         let most = match self.reads {
             1 => 2,
             reads => reads.saturating_add(READS_BETWEEN_LOOKS),

@@ -363,7 +363,8 @@ impl Reader {
         let pages = read.pages();
         let is_new = self.ranges.find(read).is_none();
         let is_part = is_new && known.extents.know(pages);
-        (known.mechanisms).copied_by_kernel(read.bytes, ticks, helped, is_new && !is_part);
+        let is_first = is_new && !is_part;
+        (known.mechanisms).copied_by_kernel(read.bytes, ticks, helped, is_first);
         if known.peer.is_none() {
             known.reads = known.reads.saturating_add(1);
             known.taken = known.taken.saturating_add(ticks);
@@ -417,6 +418,7 @@ impl Reader {
         let copy = KernelCopy {
             bytes: read.bytes,
             gain: known.mechanisms.expected_gain(read.bytes),
+            is_first,
             price: price(known.extents.new_bytes(pages)),
             credit: candidates::credit(now.wrapping_sub(began)),
         };
