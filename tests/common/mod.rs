@@ -13,6 +13,7 @@ pub mod family;
 pub mod flowgraphs;
 pub mod job;
 pub mod nas_bench;
+pub mod packages;
 pub mod regions;
 pub mod saved;
 
