@@ -14,7 +14,7 @@ use tuners::{ENOUGH, sample, settings};
 /// five times what they take that teach something, and some.
 const PATIENCE: u32 = 6000;
 
-fn reloaded(tuner: &Tuner, choices: &[u16], settings: &Settings) -> Tuner {
+fn reloaded<'a>(tuner: &Tuner, choices: impl Into<Choices<'a>>, settings: &Settings) -> Tuner {
     let text = serde_json::to_string(&tuner.save()).expect("serialisable");
     let saved: Saved = serde_json::from_str(&text).expect("as written");
     Tuner::restore(saved, choices, settings).expect("sound")
@@ -187,18 +187,24 @@ impl Slow {
 
 /// Lives of tuners whose choices do not differ, in times whose level changes for good again and again and that end and begin anew
 /// with the process: how many of them ever adopt something, and how many comparisons they made.
-fn false_adoptions(memory: f64, lives: u64) -> (usize, u32) {
-    let choices = [4];
-    let (mut erred, mut comparisons) = (0, 0);
+/// `first` of the four choices are tried in first searches, all in further ones.
+fn false_adoptions(memory: f64, first: u16, lives: u64) -> Lives {
+    let (all, first) = ([4], [first]);
+    let choices = Choices {
+        all: &all,
+        first: &first,
+        evicting: &[],
+    };
+    let mut found = Lives::default();
     for seed in 0..lives {
         let settings = settings(seed);
-        let mut tuner = Tuner::new(&choices, &settings);
+        let mut tuner = Tuner::new(choices, &settings);
         let mut noise = Slow::new(memory, seed ^ 0xc0ffee);
-        let mut has_erred = false;
+        let (mut has_erred, mut was_further) = (false, false);
         for era in 0..16 {
             let level = if era % 2 == 0 { 1.0 } else { 1.6 };
             if era % 4 == 3 {
-                tuner = reloaded(&tuner, &choices, &settings);
+                tuner = reloaded(&tuner, choices, &settings);
             }
             // A lasting change comes after the reference of the check for it.
             let mut executions = 0;
@@ -209,24 +215,48 @@ fn false_adoptions(memory: f64, lives: u64) -> (usize, u32) {
                     tuner.observe(sample(level * noise.draw()));
                 }
                 has_erred |= tuner.decision() == Phase::Adopted;
+                let is_further = tuner.decision() != tuner.phase();
+                found.further += u32::from(is_further && !was_further);
+                was_further = is_further;
                 executions += passed;
                 let settled = !tuner.is_undecided() && (executions > 20_000 || era == 0);
                 decided_for = if settled { decided_for + passed } else { 0 };
             }
         }
-        erred += usize::from(has_erred);
-        comparisons += tuner.comparisons();
+        found.erred += usize::from(has_erred);
+        found.comparisons += tuner.comparisons();
     }
-    (erred, comparisons)
+    found
+}
+
+/// What they came to.
+#[derive(Debug, Default)]
+struct Lives {
+    /// Those that ever adopted something.
+    erred: usize,
+    comparisons: u32,
+    /// Further searches.
+    further: u32,
 }
 
 /// At most 2.5 %, over all comparisons of a life; three deviations more are left to chance.
 #[test]
 fn a_life_without_anything_to_gain_hardly_ever_adopts() {
     for memory in [0.0, 0.9, 0.99] {
-        let (erred, comparisons) = false_adoptions(memory, 200);
-        assert!(comparisons > 6 * 200, "{comparisons} comparisons");
-        assert!(erred <= 5 + 7, "memory {memory}: {erred} of 200 lives");
+        let lives = false_adoptions(memory, 4, 200);
+        assert!(lives.comparisons > 6 * 200, "{lives:?}");
+        assert!(lives.erred <= 5 + 7, "memory {memory} of 200: {lives:?}");
+    }
+}
+
+/// Nor where each rejection is followed by a search among what the first one had left out.
+#[test]
+fn a_life_with_further_searches_hardly_ever_adopts() {
+    for memory in [0.0, 0.9, 0.99] {
+        let lives = false_adoptions(memory, 2, 200);
+        assert!(lives.further >= 200, "{lives:?}");
+        assert!(lives.comparisons > 6 * 200, "{lives:?}");
+        assert!(lives.erred <= 5 + 7, "memory {memory} of 200: {lives:?}");
     }
 }
 

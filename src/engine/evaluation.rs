@@ -2,6 +2,7 @@
 
 use super::interval::Attendance;
 use super::{Engine, Fnv, IntervalId, OVERFLOW, Stage};
+use crate::tuner::Tuner;
 
 impl Engine {
     /// The interval's tuner may have come to a new phase, and other nodes than it was watched with may come by.
@@ -29,15 +30,25 @@ impl Engine {
     /// An execution of a class that is new, or with no tuner to learn from it.
     #[cold]
     pub(super) fn evaluate_slow(&mut self, id: IntervalId, class: u32, ticks: f64) {
-        let Some(class) = self.class_of(id, class) else {
-            return;
-        };
+        let class = self.class_of(id, class);
         let Some(interval) = self.intervals.get_mut(id as usize) else {
             return;
         };
-        if interval.stage != Stage::Tuning {
-            self.evaluate_untuned(id, ticks);
-        } else if interval.tune(class, ticks, &mut self.nodes) {
+        let changed = match class {
+            Some(class) if interval.stage == Stage::Tuning => {
+                interval.tune(class, ticks, &mut self.nodes)
+            }
+            Some(_) => {
+                self.evaluate_untuned(id, ticks);
+                false
+            }
+            // It teaches nothing; but a search in which nothing else comes must end.
+            None if interval.tuner.as_ref().is_some_and(Tuner::is_undecided) => {
+                interval.tune(OVERFLOW, f64::NAN, &mut self.nodes)
+            }
+            None => false,
+        };
+        if changed {
             self.look_at(id);
         }
     }

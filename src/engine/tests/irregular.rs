@@ -46,3 +46,30 @@ fn analyses_are_bounded_like_all_learning() {
         );
     }
 }
+
+/// The tracker tells 64 classes of executions apart. What comes after them teaches nothing, and a candidate must not stay in use for
+/// it.
+#[test]
+fn a_search_ends_where_all_that_comes_is_of_no_class() {
+    let mut machine = Machine::new(Mode::Tune, Knowledge::default(), default_is_best);
+    let phase = |machine: &Machine| {
+        let id = machine.engine.tracker().interval_of(0)?;
+        let tuner = machine.engine.interval(id)?.tuner.as_ref()?;
+        Some(tuner.phase())
+    };
+    while phase(&machine) != Some(Phase::Quench) {
+        assert!(machine.trace.len() < 10_000, "nothing is explored");
+        machine.ping_pong(1);
+    }
+    // The loop is left for another place each time.
+    for other in 2..2000 {
+        machine.ping_pong(1);
+        machine.call(other, BYTES, 500);
+    }
+    let id = machine.engine.tracker().interval_of(0).expect("a loop");
+    assert_eq!(machine.engine.tracker().nodes(id), [0, 1]);
+    assert_eq!(machine.engine.tracker().classes(id).len(), 64);
+    assert_eq!(phase(&machine), Some(Phase::Rejected));
+    let nodes = machine.engine.nodes();
+    assert!(nodes.iter().all(|node| node.choice == DEFAULT));
+}

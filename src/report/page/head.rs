@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::numbers;
 use crate::report::Report;
 use crate::state::format::Gain;
+use crate::stats::{self, Interval};
 use crate::units;
 
 /// What the page is about and what came of it.
@@ -48,11 +49,15 @@ fn warnings(report: &Report) -> Markup {
 fn tiles(report: &Report) -> Markup {
     let tally = &report.tally;
     let one = |name: &str, value: u64| numbers::count(&format!("/tally/{name}"), value);
+    let known = |gain: &Gain| gain.mean.is_finite() && gain.low.is_finite();
     let best = (report.intervals.iter().enumerate())
         .filter(|(_, row)| row.adopted)
-        .filter_map(|(place, row)| Some((place, row.gain?)))
-        .filter(|(_, gain)| gain.mean.is_finite())
+        .filter_map(|(place, row)| Some((place, row.gain.filter(known)?)))
         .max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+    // All that were compared: each might have been the greatest.
+    let gains: Vec<Gain> = (report.intervals.iter())
+        .filter_map(|row| row.gain.filter(known))
+        .collect();
     html! {
         dl.tiles {
             div {
@@ -62,7 +67,7 @@ fn tiles(report: &Report) -> Markup {
                     (one("default", tally.default)) " kept the default, " (one("learning", tally.learning)) " still learning"
                 }
             }
-            div { dt { "Greatest gain" } (best_gain(best)) }
+            div { dt { "Greatest gain" } (best_gain(best, &gains)) }
             div {
                 dt { "Within copytune’s reach" }
                 @if report.latest.total() == 0 {
@@ -88,7 +93,8 @@ fn tiles(report: &Report) -> Markup {
     }
 }
 
-fn best_gain(best: Option<(usize, Gain)>) -> Markup {
+/// The greatest of several gains owes a part to luck: what it is at least says so.
+fn best_gain(best: Option<(usize, Gain)>, gains: &[Gain]) -> Markup {
     html! {
         @match best {
             None => { dd { "–" } dd.more { "no interval runs faster on every rank" } },
@@ -96,12 +102,27 @@ fn best_gain(best: Option<(usize, Gain)>) -> Markup {
                 @let at = format!("/intervals/{place}/gain");
                 dd { (numbers::percent(&format!("{at}/mean"), gain.mean)) }
                 dd.more {
-                    "95 % interval " (numbers::percent(&format!("{at}/low"), gain.low)) " … "
-                    (numbers::percent(&format!("{at}/high"), gain.high))
+                    @if gains.len() == 1 {
+                        "95 % interval " (numbers::percent(&format!("{at}/low"), gain.low)) " … "
+                        (numbers::percent(&format!("{at}/high"), gain.high))
+                    } @else if let Some(least) = least_of(gains) {
+                        "chosen of " (gains.len()) ", so likely too large: the best of them gains at least "
+                        (units::signed_percent(least)) " (95 % confidence)"
+                    }
                 }
             },
         }
     }
+}
+
+fn least_of(gains: &[Gain]) -> Option<f64> {
+    let interval = |gain: &Gain| Interval {
+        estimate: gain.mean,
+        low: gain.low,
+        high: gain.high,
+    };
+    let intervals: Vec<Interval> = gains.iter().map(interval).collect();
+    stats::least_of_the_best(&intervals)
 }
 
 /// How to read the page, and where it comes from.

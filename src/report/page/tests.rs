@@ -419,3 +419,30 @@ fn memory_use_is_a_section_where_the_machine_was_calibrated() {
     }
     assert_eq!(shown, 6);
 }
+
+/// The greatest of several gains is chosen for being so: what it is at least is said in place of its own interval.
+#[test]
+fn the_greatest_of_several_gains_is_not_taken_at_its_word() {
+    let tile = |intervals: u32| {
+        let (report, html) = page_of(vec![many(intervals)], false);
+        let page = parsed(&html);
+        let tiles: Vec<String> = select(&page, "dl.tiles div")
+            .into_iter()
+            .map(text)
+            .collect();
+        let tile = tiles.into_iter().find(|it| it.starts_with("Greatest gain"));
+        (report, tile.expect("a tile"))
+    };
+    let (_, alone) = tile(1);
+    assert!(alone.contains("95 % interval"), "{alone}");
+    let (report, chosen) = tile(3);
+    assert!(!chosen.contains("95 % interval"), "{chosen}");
+    let gain = report.intervals[0].gain.expect("compared");
+    // Three intervals at once: each is wider by the ratio of the normal quantiles for 0.05/3 and 0.05.
+    let least = gain.mean - (gain.mean - gain.low) * 2.394 / 1.960;
+    let said = format!(
+        "chosen of 3, so likely too large: the best of them gains at least {}",
+        units::signed_percent(least)
+    );
+    assert!(chosen.contains(&said), "{chosen}: {said}");
+}
