@@ -4,9 +4,13 @@
 mod common;
 
 use common::compile::{Kind, with_options};
+use common::job::output_of;
 use common::{BOTH, Library, command, private_dir, shim};
 use std::path::Path;
 use std::process::{Command, Output};
+
+/// Of a random program.
+const MOST_RANKS: usize = 6;
 
 fn check(arguments: &[&str]) -> Command {
     let mut command = Command::new(command());
@@ -34,10 +38,9 @@ fn random_programs_receive_what_they_receive_without_copytune() {
     let seed = number("COPYTUNE_TEST_SEED", 20_261).to_string();
     let programs = number("COPYTUNE_TEST_PROGRAMS", 50).to_string();
     println!("COPYTUNE_TEST_SEED={seed} COPYTUNE_TEST_PROGRAMS={programs}");
-    let output = check(&["--seeds", &programs, "--from", &seed])
-        .args(["--modes", "tune,force,user", "--limit", "60", "--anew"])
-        .output()
-        .expect("the command starts");
+    let mut all = check(&["--seeds", &programs, "--from", &seed]);
+    all.args(["--modes", "tune,force,user", "--limit", "60", "--anew"]);
+    let output = output_of(&mut all, MOST_RANKS);
     let (stdout, stderr) = text(&output);
     assert!(output.status.success(), "{stdout}{stderr}");
     assert_eq!(
@@ -51,10 +54,8 @@ fn random_programs_receive_what_they_receive_without_copytune() {
 #[test]
 fn programs_that_the_generator_once_drew_wrongly_end_well() {
     for seed in ["200010", "200020", "300005", "300018"] {
-        let output = check(&["--seeds", "1", "--from", seed, "--modes", "tune"])
-            .args(["--limit", "60", "--anew"])
-            .output()
-            .expect("the command starts");
+        let mut one = check(&["--seeds", "1", "--from", seed, "--modes", "tune"]);
+        let output = output_of(one.args(["--limit", "60", "--anew"]), MOST_RANKS);
         let (stdout, stderr) = text(&output);
         assert!(output.status.success(), "{stdout}{stderr}");
         assert_eq!(stdout, "1 programs, 0 failed\n", "{stderr}");
@@ -67,12 +68,11 @@ fn corrupting(library: Library) -> std::path::PathBuf {
 
 /// A library changes one byte of one message in so many.
 fn planted(library: Library, also: &Path) -> String {
-    let output = check(&["--seeds", "1", "--from", "2", "--modes", "tune", "--anew"])
-        .args(["--mpi", library.suffix()])
+    let mut one = check(&["--seeds", "1", "--from", "2", "--modes", "tune", "--anew"]);
+    one.args(["--mpi", library.suffix()])
         .arg("--also")
-        .arg(also)
-        .output()
-        .expect("the command starts");
+        .arg(also);
+    let output = output_of(&mut one, MOST_RANKS);
     let (stdout, stderr) = text(&output);
     assert_eq!(output.status.code(), Some(1), "{stdout}{stderr}");
     stdout
@@ -92,13 +92,13 @@ fn a_wrong_byte_is_found_and_its_program_made_short() {
         let line = lines.find(|line| line.contains("LD_PRELOAD=") && line.contains("-np"));
         let line = line.expect("a command line to see it again");
         let dir = private_dir();
-        let again = Command::new("sh")
+        let mut again = Command::new("sh");
+        again
             .args(["-c", line])
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-            .current_dir(dir.path())
-            .output()
-            .expect("a shell starts");
+            .current_dir(dir.path());
+        let again = output_of(&mut again, MOST_RANKS);
         let (stdout, stderr) = text(&again);
         assert!(stdout.contains(": wrong: rank"), "{line}\n{stdout}{stderr}");
     }

@@ -11,7 +11,7 @@ use common::{BOTH, private_dir};
 const SHORT: &str = "2500";
 /// Ends before that period does.
 const LONG: u64 = 1500;
-/// Some before the kernel's copies have taken as long as moving the buffer would: how many, hangs on the machine.
+/// Some before the kernel's copies have taken as long as moving the buffer would.
 const BEFORE: u64 = 300;
 
 #[test]
@@ -30,6 +30,7 @@ fn direct_copies_end_a_dormant_period() {
             .tuned(dir.path())
             .env("COPYTUNE_MODE", "replay")
             .env("COPYTUNE_LOG", "debug")
+            .given_time()
             .run();
         replay.expect_success("a replay");
         assert_clean(&replay, "phases");

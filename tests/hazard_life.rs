@@ -299,6 +299,24 @@ fn another_thread_ends_the_process() {
     }
 }
 
+/// The same while the main thread is inside the shim, in whatever part: what that may be about to free is not read.
+#[test]
+fn another_thread_ends_the_process_inside_the_shim() {
+    for &library in BOTH {
+        for part in ["enter", "read", "learn"] {
+            let program = compile::program(library, "exit_reading.c");
+            let dir = private_dir();
+            let job = Job::ranks(library, 2, program).violent().tuned(dir.path());
+            job.env("COPYTUNE_TEST_STOP", part).run();
+            let files = walk(dir.path()).into_iter();
+            let read = |file: String| std::fs::read_to_string(file).unwrap_or_default();
+            let texts: Vec<String> = files.map(read).collect();
+            let has_site = texts.iter().any(|text| text.contains("MPI_Recv"));
+            assert!(!has_site, "{part} under {library:?}: {texts:?}");
+        }
+    }
+}
+
 /// A child that ends by `exit` runs the parent's exit handlers: it must not save the parent's state.
 #[test]
 fn a_child_saves_nothing() {

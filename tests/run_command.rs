@@ -3,6 +3,7 @@
 mod common;
 
 use common::compile;
+use common::job::output_of;
 use common::{BOTH, Library, command, find_command, private_dir, shim};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -76,9 +77,7 @@ fn the_library_reaches_the_ranks_and_not_the_launcher() {
             "COPYTUNE_LOG",
         ];
         let options = ["--mode", "tune", "--log", "summary"];
-        let output = run(library, dir.path(), &options, &names)
-            .output()
-            .expect("it starts");
+        let output = output_of(&mut run(library, dir.path(), &options, &names), 2);
         assert!(output.status.success(), "{}", shown(&output));
         let state = dir.path().display();
         let expected = [
@@ -108,10 +107,8 @@ fn a_library_of_the_users_own_comes_behind_ours_and_stays_with_the_launcher() {
     let dir = private_dir();
     let own = compile::plain_shared("no_locks.c");
     for &library in BOTH {
-        let output = run(library, dir.path(), &[], &["LD_PRELOAD"])
-            .env("LD_PRELOAD", &own)
-            .output()
-            .expect("it starts");
+        let mut run = run(library, dir.path(), &[], &["LD_PRELOAD"]);
+        let output = output_of(run.env("LD_PRELOAD", &own), 2);
         let own = own.display();
         let ours = shim();
         // Hydra's proxy is started with what the ranks get; Open MPI's launcher starts them itself.
@@ -126,8 +123,8 @@ fn the_status_is_the_programs() {
     for &library in BOTH {
         let dir = private_dir();
         let status = |options: &[&str], arguments: &[&str]| {
-            let output = run(library, dir.path(), options, arguments).output();
-            output.expect("it starts").status.code()
+            let output = output_of(&mut run(library, dir.path(), options, arguments), 2);
+            output.status.code()
         };
         assert_eq!(status(&[], &["exit", "3"]), Some(3), "{library:?}");
         assert_eq!(
@@ -277,7 +274,7 @@ fn a_program_alone_that_marks_regions_needs_no_mpi() {
         let mut run = copytune();
         run.arg("run").arg("--lib").arg(shim());
         run.arg("--dir").arg(state.path()).arg("--").arg(program);
-        let output = run.args(arguments).output().expect("it starts");
+        let output = output_of(run.args(arguments), 1);
         assert!(output.status.success(), "{}", shown(&output));
         let said = text(&output.stderr);
         let lines: Vec<&str> = said.lines().collect();
@@ -314,7 +311,7 @@ fn the_command_of_a_dry_run_does_the_same_in_a_shell() {
         shell
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        let output = shell.output().expect("a shell");
+        let output = output_of(&mut shell, 2);
         let expected = format!("own COPYTUNE_DIR={}", state.display());
         assert_eq!(
             lines(&output),

@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::job::output_of;
 use common::{BOTH, Library, command, compile, private_dir, shim};
 use copytune_core::state::settings::{Adopted, Remembered, all};
 use std::fs;
@@ -88,7 +89,7 @@ fn launched(
         .args(["-np", ranks])
         .arg(compile::program(library, "settings.c"))
         .args(arguments);
-    copytune.output().expect("it starts")
+    output_of(copytune, 2)
 }
 
 fn text(bytes: &[u8]) -> &str {

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// What is to be run.
@@ -316,6 +316,12 @@ fn await_end(child: &mut Child, limit: Duration, ranks: usize) -> End {
     unsafe { libc::kill(-group, libc::SIGKILL) };
     child.wait().expect("the child can be waited for");
     end
+}
+
+/// What a command writes that starts so many ranks by itself.
+pub fn output_of(command: &mut Command, ranks: usize) -> Output {
+    let _cores = Cores::take(ranks);
+    command.output().expect("it starts")
 }
 
 /// Some of the machine's cores, which no other test that asks for some has meanwhile: ranks poll, so more of them than the cores

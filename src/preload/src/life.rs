@@ -11,6 +11,7 @@ use crate::regions;
 use crate::sys::cancellation::held_back;
 use crate::sys::log::{self, Level};
 use crate::sys::phase::{self, AtOff, guarded};
+use crate::sys::planted::{self, Part};
 use crate::sys::{allocation, clock, next, resolve, warm};
 use crate::thread::job::Job;
 use crate::thread::{memory, sessions};
@@ -83,6 +84,8 @@ fn start_with(start: impl FnOnce() -> bool) -> bool {
 }
 
 fn start(world: bool) -> bool {
+    #[cfg(feature = "test-switches")]
+    planted::prepare();
     visibility::catch_up();
     let (options, warnings) = Options::from_env();
     log::set_level(level(&options));
@@ -335,7 +338,7 @@ fn end(finished: bool) {
         return;
     }
     phase::switch_off();
-    direct::tell();
+    guarded(direct::tell);
     if !allocation::is_room_for_state() {
         log::say(
             Level::Summary,
@@ -354,6 +357,7 @@ fn end(finished: bool) {
 }
 
 fn save(job: &Job, finished: bool) {
+    planted::at(Part::Save);
     if job.options.mode == options::Mode::DryRun {
         let mut threads = Vec::new();
         sessions::for_each(finished, |session| threads.extend(session.graph()));

@@ -116,7 +116,7 @@ extern "C" fn enter_dormant(
 ) -> Entered {
     if thread.dormant == 0 {
         // SAFETY: this thread's own, see `session_of`; no other reference is held to it.
-        unsafe { session.as_mut() }.wake(thread.rise());
+        phase::guarded(|| unsafe { session.as_mut() }.wake(thread.rise()));
         return enter_followed(entry, arguments, thread, session);
     }
     if entry.is_life_cycle {
@@ -271,7 +271,7 @@ fn session_of(thread: &mut Thread) -> Option<NonNull<Session>> {
         thread.session = first_session();
         // SAFETY: this thread's own; no other reference is held to it.
         if let Some(session) = unsafe { thread.session.as_mut() } {
-            thread.dormant = session.sleep();
+            thread.dormant = phase::guarded(|| session.sleep()).unwrap_or(0);
             thread.asleep = usize::from(thread.dormant > 0);
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::direct::{self, Chooser, Outcome, Read};
 use crate::sys::next::{self, Kernel};
+use crate::sys::planted::{self, Part};
 use crate::sys::{clock, modules, phase};
 use crate::thread::operations::Owner;
 use crate::thread::session::Session;
@@ -118,10 +119,21 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     // SAFETY: inside an outermost call the session is lent to nobody else (see `copy_inside_call`); nothing below comes
     // back here, because `next` is the C library's function.
     let session = unsafe { thread.session.as_mut()? };
+    let is_matched = !active.is_null();
+    // SAFETY: as the caller promises.
+    session.unseen_by_others(|session| unsafe { read_by(session, read, next, is_matched) })
+}
+
+/// The same of a thread with that session, whose present call's message may be this one, or not.
+///
+/// # Safety
+/// As [`read_once`].
+unsafe fn read_by(session: &mut Session, read: &Read, next: Kernel, is_matched: bool) -> ssize_t {
+    planted::at(Part::Read);
     // Where nothing is to be matched with, what earlier calls have left must not be.
-    let owner = match active.is_null() {
-        true => Owner::NONE,
-        false => session.owner_of_read(read.target as usize),
+    let owner = match is_matched {
+        true => session.owner_of_read(read.target as usize),
+        false => Owner::NONE,
     };
     let before = clock::now();
     let chooser = match owner.routine {
@@ -139,7 +151,7 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
             };
             node.copied_directly(read.bytes, shared, ticks)
         });
-        return Some(read.bytes as ssize_t);
+        return read.bytes as ssize_t;
     }
     let offered = outcome != Outcome::Impossible;
     // SAFETY: as the caller promises.
@@ -161,6 +173,7 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
             } => session.reader.kernel_took(read, is_shown, ticks),
             Outcome::Impossible => {
                 phase::guarded(|| {
+                    planted::at(Part::Learn);
                     session.reader.read_by_kernel(read, next, ticks, chooser);
                 });
             }
@@ -169,7 +182,7 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
-    Some(done)
+    done
 }
 
 /// Lets the node of a copy, if it is observed, take notice of it.

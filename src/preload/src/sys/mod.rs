@@ -10,6 +10,7 @@
 //! | modules | loaded modules, and which of them are MPI's |
 //! | next | the next implementations of hooked functions |
 //! | phase | the flags of copytune's life, and the panic guard |
+//! | planted | panics and stops that tests plant |
 //! | resolve | looks functions up |
 //! | small_file | reads what the kernel tells |
 //! | tls | a few bytes for each thread |
@@ -23,6 +24,7 @@ pub mod log;
 pub mod modules;
 pub mod next;
 pub mod phase;
+pub mod planted;
 pub mod resolve;
 pub mod small_file;
 pub mod tls;

@@ -180,11 +180,20 @@ pub fn guarded<T>(part: impl FnOnce() -> T) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(part)) {
         Ok(value) => Some(value),
         Err(_) => {
-            switch_off();
-            log::error(format_args!(
-                "off in this process after an internal error; the program goes on without it"
-            ));
+            stop_for_good();
             None
         }
+    }
+}
+
+/// One line, however many parts go wrong.
+#[cold]
+#[inline(never)]
+fn stop_for_good() {
+    if is_live() {
+        switch_off();
+        log::error(format_args!(
+            "off in this process after an internal error; the program goes on without it"
+        ));
     }
 }

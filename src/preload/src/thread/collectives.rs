@@ -6,7 +6,6 @@ use crate::mpi::arguments::Arguments;
 use crate::mpi::entry_points::EntryPoint;
 use crate::mpi::messages;
 use crate::mpi::span::Span;
-use crate::sys::phase;
 use crate::thread::session::Session;
 use copytune_core::mpi::calls::{Blocks, Data, Role, Source};
 
@@ -15,7 +14,7 @@ impl Session {
     pub(super) fn promote_sources_on_demand(&mut self, entry: &EntryPoint, arguments: Arguments) {
         direct::hide_others(0, usize::MAX);
         if direct::has_requests() {
-            phase::guarded(|| self.promote_sources(entry, arguments));
+            self.promote_sources(entry, arguments);
         }
     }
 

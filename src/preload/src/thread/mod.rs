@@ -3,6 +3,7 @@
 //! | module | for |
 //! | --- | --- |
 //! | collectives | the buffers of collectives |
+//! | dormancy | calls that pass unseen |
 //! | job | what all sessions of a process know |
 //! | memory | what is kept between runs |
 //! | news | what the engine has to say |
@@ -17,6 +18,7 @@
 //! | words | the few words that the hooks read |
 
 pub mod collectives;
+pub mod dormancy;
 pub mod job;
 pub mod memory;
 pub mod news;

@@ -6,6 +6,7 @@ use crate::mpi::entry_points::EntryPoint;
 use crate::mpi::messages;
 use crate::mpi::span::{Spans, both};
 use crate::sys::phase;
+use crate::sys::planted::{self, Part};
 use crate::thread::operations::Owner;
 use crate::thread::predictor::Meaning;
 use crate::thread::session::{After, Present, Session, spans};
@@ -20,12 +21,16 @@ impl Session {
         arguments: Arguments,
         message: Meaning,
     ) -> After {
-        if entry.has_sources {
-            self.promote_sources_on_demand(entry, arguments);
-            return After::Reset;
-        }
-        let spans = spans(entry, arguments, message.reach);
-        match phase::guarded(|| self.send_directly(entry, spans, message.sent)) {
+        let shows = phase::guarded(|| {
+            planted::at(Part::Send);
+            if entry.has_sources {
+                self.promote_sources_on_demand(entry, arguments);
+                return false;
+            }
+            let spans = spans(entry, arguments, message.reach);
+            self.send_directly(entry, spans, message.sent)
+        });
+        match shows {
             Some(true) => After::Work,
             _ => After::Reset,
         }
@@ -39,6 +44,7 @@ impl Session {
     }
 
     fn see_dormant(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> After {
+        planted::at(Part::Dormant);
         match entry.call().role {
             Role::Transfer {
                 send,

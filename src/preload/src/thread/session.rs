@@ -7,9 +7,9 @@ use crate::mpi::entry_points::{EntryPoint, Reading};
 use crate::mpi::library::Library;
 use crate::mpi::messages::{self, Datatypes, Message};
 use crate::mpi::span::{Span, Spans, both};
-use crate::mpi::ucx;
 use crate::sys::clock::Ticks;
 use crate::sys::phase;
+use crate::sys::planted::{self, Part};
 use crate::thread::job::Job;
 use crate::thread::operations::{Active, Board, Owner, Ranges};
 use crate::thread::predictor::{Meaning, Predictor};
@@ -42,16 +42,17 @@ pub struct Session {
     pub(super) active: Active,
     pub(super) present: Present,
     /// Whether UCX has its inline copies back because nothing is to be learnt.
-    has_closed_ucx: bool,
+    pub(super) has_closed_ucx: bool,
     /// The notice of what the present call sends, and that call's entry point.
     pub shown: Option<(&'static direct::Notice, &'static EntryPoint)>,
     /// Dormant calls left, to be resumed when the notice is hidden.
     pub interrupted: usize,
     /// Calls that were to pass unseen, so far.
-    unseen: u64,
+    pub(super) unseen: u64,
     /// Whether a living thread owns the session.
     pub owned: AtomicBool,
-    /// With MPI_THREAD_MULTIPLE: the owner is inside copytune, and other threads must not look.
+    /// The owner is inside copytune, and other threads must not look. Told where [`phase::is_threaded`], by all that may free what they
+    /// would read.
     pub busy: AtomicBool,
 }
 
@@ -162,77 +163,27 @@ impl Session {
         result.unwrap_or((core::ptr::null_mut(), After::Reset))
     }
 
-    /// Runs `part` if copytune is on, while other threads do not look at the session.
-    pub(super) fn while_busy<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> Option<T> {
+    /// Runs `part` if copytune is on, while other threads do not look at the session. If it panics, they never do: what it has left is
+    /// not to be read.
+    pub fn while_busy<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.busy.swap(true, Ordering::SeqCst);
         let result = phase::is_on().then(|| part(self));
         self.busy.store(false, Ordering::Release);
         result
     }
 
-    /// The thread's first call. Returns how many may pass unseen, unless a copy that could be tuned comes ([`super::words::Thread::wake`]).
-    #[cold]
-    pub fn sleep(&mut self) -> usize {
-        let calls = self.engine.sleep();
-        self.unseen += calls as u64;
-        calls
-    }
-
-    /// The next call is followed; such a copy came when so many were still to pass unseen, or none came (0).
-    #[cold]
-    pub fn wake(&mut self, unmade: usize) {
-        if unmade > 0 {
-            self.engine.wake(unmade);
-            self.unseen = self.unseen.wrapping_sub(unmade as u64);
-        }
-    }
-
-    /// Nothing was learnt for some time: the thread may become dormant. Returns how many calls may pass unseen after the present one, which
-    /// `after` follows. Meanwhile UCX has its inline copies back, unless other threads need them through memcpy.
-    #[cold]
-    pub fn fall_dormant(&mut self, after: After) -> usize {
-        let length = self.while_busy(|it| it.begin_dormancy(after)).unwrap_or(0);
-        self.unseen += length as u64;
-        length
-    }
-
-    /// Grows with each of the thread's calls, seen or not, where `dormant` ones may pass unseen.
-    #[inline]
-    pub fn calls(&self, dormant: usize) -> u64 {
-        let passed = (self.unseen).wrapping_sub((dormant + self.interrupted) as u64);
-        self.engine.calls().wrapping_add(passed)
-    }
-
-    fn begin_dormancy(&mut self, after: After) -> usize {
-        let idle = after == After::Reset && self.ranges.is_idle();
-        let length = self.engine.plan_dormancy(&mut Ticks, idle);
-        if self.engine.is_calm() && phase::is_ucx_open() && !phase::is_threaded() {
-            ucx::close();
-            self.has_closed_ucx = true;
-        }
-        // In a pause of learning UCX's copies stay as they are: changing them twice takes longer than many calls.
-        if length > 0 && phase::is_ucx_open() && self.engine.is_calm() {
-            self.engine.refuse_dormancy();
-            return 0;
-        }
-        if self.has_closed_ucx {
-            self.reopen_ucx();
-        }
-        self.engine.begin_period(&mut Ticks);
-        length
-    }
-
-    /// Something is to be learnt again: UCX's copies must come through memcpy.
-    #[cold]
-    fn reopen_ucx(&mut self) {
-        if !self.engine.is_calm() {
-            self.has_closed_ucx = false;
-            ucx::open();
+    /// The same; below MPI_THREAD_MULTIPLE nobody looks.
+    #[inline(always)]
+    pub fn unseen_by_others<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        match phase::is_threaded() {
+            true => self.while_busy(part),
+            false => Some(part(self)),
         }
     }
 
     #[inline(always)]
     fn follow(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> (*mut Active, After) {
+        planted::at(Part::Enter);
         // A Wait or Test call needs its operations looked up first.
         if entry.finishes && !self.ranges.is_empty() {
             return self.follow_unforeseen(entry, arguments);
@@ -455,6 +406,11 @@ impl Session {
 
     /// After a call for which `enter` answered [`After::Work`].
     pub fn leave(&mut self, entry: &'static EntryPoint, arguments: Arguments) {
+        self.unseen_by_others(|session| session.look_back(entry, arguments));
+    }
+
+    fn look_back(&mut self, entry: &'static EntryPoint, arguments: Arguments) {
+        planted::at(Part::Leave);
         match entry.call().role {
             Role::Transfer { completion, .. } => {
                 let (position, persistent) = match completion {

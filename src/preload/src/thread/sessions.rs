@@ -55,7 +55,7 @@ pub fn create() -> *mut Session {
         })
         .inspect(|&session| {
             // SAFETY: it has just become this thread's, and nobody else's.
-            unsafe { (*session).engine.lose_track() }
+            unsafe { (*session).while_busy(|session| session.engine.lose_track()) };
         })
         .unwrap_or_else(new_session);
     let key = KEY.load(Ordering::Acquire);

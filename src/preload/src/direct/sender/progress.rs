@@ -9,6 +9,7 @@
 use crate::direct::shared::switches::{be_late, is_on};
 use crate::direct::transparency::bindings::Others;
 use crate::sys::next;
+use crate::sys::planted::{self, Part};
 use crate::sys::{resolve, tls};
 use copytune_protocol::Kernel;
 use copytune_protocol::notice::Notice;
@@ -149,6 +150,7 @@ fn act_now() {
     if !is_on() {
         return;
     }
+    planted::at(Part::Progress);
     let Some(arena) = arena::own() else {
         return;
     };

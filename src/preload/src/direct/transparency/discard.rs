@@ -6,6 +6,8 @@
 use crate::direct::shared::promoted;
 use crate::direct::transparency::fork;
 use crate::sys::cancellation::held_back;
+use crate::sys::phase::guarded;
+use crate::sys::planted::{self, Part};
 use crate::sys::resolve;
 use copytune_protocol::PAGE;
 use copytune_protocol::arena::{self, FIRST_PROMOTED};
@@ -125,17 +127,20 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_i
     }
     let start = address as usize;
     let end = start.saturating_add(bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes));
-    let prepare = || match advice {
-        libc::MADV_DONTNEED | libc::MADV_FREE | MADV_DONTNEED_LOCKED | MADV_GUARD_INSTALL => {
-            // SAFETY: the caller discards these pages.
-            unsafe { discard(start, end) }
+    let prepare = || {
+        planted::at(Part::Madvise);
+        match advice {
+            libc::MADV_DONTNEED | libc::MADV_FREE | MADV_DONTNEED_LOCKED | MADV_GUARD_INSTALL => {
+                // SAFETY: the caller discards these pages.
+                unsafe { discard(start, end) }
+            }
+            // Both depend on the memory being private.
+            libc::MADV_WIPEONFORK | libc::MADV_REMOVE => fork::make_private(start, end),
+            _ => true,
         }
-        // Both depend on the memory being private.
-        libc::MADV_WIPEONFORK | libc::MADV_REMOVE => fork::make_private(start, end),
-        _ => true,
     };
     let concerns = promoted::may_hold(start, end) && start.is_multiple_of(PAGE);
-    let done = !concerns || held_back(prepare);
+    let done = !concerns || guarded(|| held_back(prepare)) == Some(true);
     if !done {
         // The caller must not count on zeroes that are not there. EAGAIN is one of the documented failures.
         // SAFETY: errno is the calling thread's own.
@@ -234,8 +239,12 @@ unsafe fn mremap_by(
     let start = old as usize;
     let end = start.saturating_add(bytes.checked_next_multiple_of(PAGE).unwrap_or(bytes));
     let promoted = promoted::may_hold(start, end) && start.is_multiple_of(PAGE);
-    let make_private = || fork::make_private(start, end);
-    if promoted && !held_back(make_private) && new_bytes > bytes {
+    let make_private = || {
+        planted::at(Part::Mremap);
+        fork::make_private(start, end)
+    };
+    let stays = promoted && guarded(|| held_back(make_private)) != Some(true);
+    if stays && new_bytes > bytes {
         // The range would grow into the arena's next pages. ENOMEM is one of the documented failures.
         // SAFETY: errno is the calling thread's own.
         unsafe { *libc::__errno_location() = libc::ENOMEM };

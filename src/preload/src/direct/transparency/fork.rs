@@ -6,6 +6,8 @@
 use crate::direct::shared::{attention, headroom, promoted, switches};
 use crate::direct::transparency::discard;
 use crate::sys::cancellation::held_back;
+use crate::sys::phase::guarded;
+use crate::sys::planted::{self, Part};
 use crate::sys::{clock, log, tls};
 use copytune_protocol::arena::{self, FIRST_PROMOTED, Words};
 use copytune_protocol::handover;
@@ -14,6 +16,7 @@ use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::os::fd::AsRawFd;
+use std::panic::catch_unwind;
 
 const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
 const CHUNK_BYTES: usize = 4 << 20;
@@ -92,10 +95,28 @@ pub fn around(call: impl FnOnce() -> c_long) -> c_long {
 }
 
 extern "C" fn before() {
-    held_back(begin);
+    if guarded(|| held_back(begin)).is_none() {
+        // The parent waits for the child's word alone.
+        if let Some(arena) = arena::own() {
+            arena.words().forked.store(0, Ordering::Relaxed);
+        }
+        let_go();
+    }
+}
+
+/// No fork is under way.
+fn let_go() {
+    for fork in &FORKS {
+        close(fork.near.swap(-1, Ordering::Relaxed));
+        close(fork.far.swap(-1, Ordering::Relaxed));
+        fork.holds.store(false, Ordering::Relaxed);
+    }
+    DEPTH.store(0, Ordering::Relaxed);
+    HOLDER.store(0, Ordering::Release);
 }
 
 fn begin() {
+    planted::at(Part::Fork);
     let own = tls::block() as usize;
     let holds = HOLDER.load(Ordering::Relaxed) != own;
     while holds && (HOLDER.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed)).is_err()
@@ -135,10 +156,18 @@ fn close(descriptor: c_int) {
 }
 
 extern "C" fn parent() {
-    held_back(end);
+    if guarded(|| held_back(end)).is_none() {
+        if promoted::may_hold(0, usize::MAX)
+            && let Some(arena) = arena::own()
+        {
+            guarded(|| await_child(-1, arena.words()));
+        }
+        let_go();
+    }
 }
 
 fn end() {
+    planted::at(Part::Parent);
     // SAFETY: errno is the calling thread's own; fork's result must be seen with fork's error.
     let errno = unsafe { *libc::__errno_location() };
     let depth = DEPTH.load(Ordering::Relaxed).saturating_sub(1);
@@ -205,10 +234,22 @@ fn is_closed(near: c_int) -> bool {
 }
 
 extern "C" fn child() {
-    held_back(begin_child);
+    let done = catch_unwind(|| held_back(begin_child));
+    let reason = match done {
+        Ok(true) => return,
+        // Without memory for the copies, an ordinary fork would have failed too.
+        Ok(false) => "has no memory for its own copy of the message buffers",
+        Err(_) if !promoted::may_hold(0, usize::MAX) => return,
+        Err(_) => "could not make its own copy of the message buffers, by an internal error",
+    };
+    log::error(format_args!("a child process {reason}; it ends"));
+    // SAFETY: _exit(2) runs no handlers.
+    unsafe { libc::_exit(127) };
 }
 
-fn begin_child() {
+/// False: the child has not got all that is its own.
+fn begin_child() -> bool {
+    planted::at(Part::Child);
     switches::set_on(false);
     attention::drop_all();
     for fork in &FORKS {
@@ -222,24 +263,15 @@ fn begin_child() {
         let done = !headroom::surely_lacks(promoted::bytes()) && replace_all(0, usize::MAX, true);
         arena.words().forked.store(FINISHED, Ordering::Release);
         if !done {
-            // Without memory for the copies, an ordinary fork would have failed too.
-            log::error(format_args!(
-                "a child process has no memory for its own copy of the message buffers; it ends"
-            ));
-            // SAFETY: _exit(2) runs no handlers.
-            unsafe { libc::_exit(127) };
+            return false;
         }
         promoted::forget();
     }
     if let Some(arena) = arena::own() {
         arena.leave();
     }
-    for fork in &FORKS {
-        close(fork.far.swap(-1, Ordering::Relaxed));
-        fork.holds.store(false, Ordering::Relaxed);
-    }
-    DEPTH.store(0, Ordering::Relaxed);
-    HOLDER.store(0, Ordering::Release);
+    let_go();
+    true
 }
 
 /// Replaces the promoted pages in `[start, end)` by private ones with the same content; false: impossible. Does not
