@@ -373,3 +373,57 @@ fn everything_that_a_further_search_runs_counts() {
         assert!(searches > 0 && tuner.outcome().expect("decided").finding == Finding::Faster);
     }
 }
+
+/// How many of 60 tuners come to use a choice that is faster by `gain`, if the process ends in that phase and the next one's times are all
+/// `level` times as long.
+fn adopted_by_the_next_process(phase: Phase, level: f64, gain: f64) -> usize {
+    let adopts = |seed: u64| {
+        let settings = settings(seed);
+        let mut tuner = Tuner::new(&[4], &settings);
+        let mut random = Random::new(seed ^ 0x5eed);
+        let mut observe = |tuner: &mut Tuner, level: f64| {
+            if tuner.wants_sample() {
+                let gain = [0.0, gain, -0.1, -0.2][usize::from(tuner.configuration()[0])];
+                tuner.observe(sample(level * (1.0 - gain) * USUAL_NOISE.draw(&mut random)));
+            }
+        };
+        // Where nothing is to be found a search may end without a comparison.
+        while tuner.phase() != phase && tuner.is_undecided() {
+            observe(&mut tuner, 1.0);
+        }
+        // Into the middle of it, and of a block.
+        for _ in 0..random_steps(seed) {
+            if tuner.phase() == phase {
+                observe(&mut tuner, 1.0);
+            }
+        }
+        let mut next = reloaded(&tuner, &[4], &settings);
+        for _ in 0..ENOUGH {
+            if !next.is_undecided() {
+                break;
+            }
+            observe(&mut next, level);
+        }
+        next.phase() == Phase::Adopted && next.best() == [1]
+    };
+    (0..60).filter(|&seed| adopts(seed)).count()
+}
+
+fn random_steps(seed: u64) -> u64 {
+    Random::new(seed).below(40) as u64
+}
+
+/// What a process has not decided yet it leaves to the next one, whose times may all be longer or shorter: that hides no gain, and
+/// makes none up.
+#[test]
+fn a_search_goes_on_in_a_slower_or_faster_process() {
+    for phase in [Phase::Baseline, Phase::Quench, Phase::Guard] {
+        for level in [1.0, 0.6, 1.5] {
+            let found = adopted_by_the_next_process(phase, level, 0.15);
+            assert!(found >= 52, "{phase:?}, {level}: {found} of 60 find it");
+            let erred = adopted_by_the_next_process(phase, level, 0.0);
+            // 2.5 %, and three deviations.
+            assert!(erred <= 5, "{phase:?}, {level}: {erred} of 60 err");
+        }
+    }
+}
