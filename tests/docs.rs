@@ -154,3 +154,28 @@ fn every_workload_has_a_section_and_a_flowgraph() {
         );
     }
 }
+
+/// What was to be filled in before it was published.
+#[test]
+fn no_document_has_a_gap() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = std::fs::read_dir(root.join("docs")).expect("the documents");
+    let documents =
+        folder.map(|entry| format!("docs/{}", entry.expect("an entry").file_name().display()));
+    let others = [
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "nas-bench/README.md",
+    ];
+    let all: Vec<String> = documents
+        .chain(others.map(str::to_owned))
+        .filter(|name| name.ends_with(".md"))
+        .collect();
+    assert!(all.len() > 15, "{all:?}");
+    for name in all {
+        for gap in ["@@", "TODO", "FIXME", "XXX", "TBD"] {
+            assert!(!text(&name).contains(gap), "{name} has {gap}");
+        }
+    }
+}

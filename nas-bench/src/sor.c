@@ -309,8 +309,8 @@ int main(int argc, char **argv)
         for (long c = 1; c <= part.columns; c++) {
             long row = part.row + r - 1, column = part.column + c - 1;
             double here = *point(&part, r, c), wrong = fabs(here - exact(&part, row, column));
-            /* Written so that a NaN is the largest error. */
-            error = wrong <= error ? error : wrong;
+            /* A NaN is the largest error, and stays. */
+            error = isnan(error) || error >= wrong ? error : wrong;
             sum += mix(bits_of(here) ^ mix((uint64_t)(row * part.side + column)));
         }
     }

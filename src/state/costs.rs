@@ -93,6 +93,10 @@ pub fn load(dir: &Path, here: &Machine) -> Result<Option<ExpectedCosts>, Refusal
     let Some(costs) = envelope::read::<Costs>(&path)? else {
         return Ok(None);
     };
+    let differs = costs.machine.differences(here);
+    if !differs.is_empty() {
+        return Err(Refusal::Mismatch { path, differs });
+    }
     let of_routine: Vec<Option<&OfRoutine>> = (catalogue().iter())
         .map(|routine| costs.routines.iter().find(|of| of.routine == routine.name))
         .collect();
@@ -138,6 +142,17 @@ mod tests {
             ..here()
         };
         assert_eq!(load(dir.path(), &other).unwrap(), None);
+        // Renamed.
+        fs::rename(
+            dir.path().join(here().file(PREFIX)),
+            dir.path().join(other.file(PREFIX)),
+        )
+        .unwrap();
+        let refused = load(dir.path(), &other).unwrap_err();
+        let Refusal::Mismatch { differs, .. } = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(differs, ["kernel"]);
     }
 
     #[test]
