@@ -18,7 +18,7 @@ pub mod machine;
 pub(crate) mod messages;
 pub mod mpi;
 pub mod nas;
-mod overhead;
+pub mod overhead;
 mod page;
 pub mod paths;
 pub mod patterns;

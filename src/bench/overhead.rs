@@ -15,18 +15,21 @@
 //!
 //! Callgrind emulates no AVX-512; which routine copies makes no difference to any figure here.
 
+pub mod adopted;
 mod plan;
 mod report;
 
 use super::callgrind::{self, Profile, Skip};
 use super::mpi::{Job, Library};
 use super::{Benchmark, Findings, Progress, Setting, programs};
-use plan::{ATTEMPTS, Run, Window, problem_of, runs};
+use adopted::adopt_all;
+use plan::{ATTEMPTS, Run, WITH_ADOPTED, Window, problem_of, runs};
 use report::report;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
+/// The benchmark.
 pub static OVERHEAD: Benchmark = Benchmark {
     name: "overhead",
     about: "instructions that copies, calls and tuning steps cost (valgrind)",
@@ -110,9 +113,13 @@ fn measure_once(
         "tune" | "replay" => (format!("{key}-state"), run.name == "tune"),
         _ => (format!("{key}-{name}-state"), true),
     };
-    let state = setting.journal.dir().join(state);
+    let states = setting.journal.dir();
+    let state = states.join(state);
     if fresh && state.exists() {
         fs::remove_dir_all(&state).map_err(|error| format!("{}: {error}", state.display()))?;
+    }
+    if run.name == WITH_ADOPTED {
+        adopt_all(&states.join(format!("{key}-state")), &state)?;
     }
     fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let dumps = dir.join("callgrind");
@@ -204,7 +211,9 @@ fn skip(function: &str) -> Skip {
 
 #[cfg(test)]
 mod tests {
-    use super::plan::{CALLS, COPIES, FOLLOWED, REGIONS, STEPS};
+    use super::plan::{
+        ADOPTED, BETWEEN, BETWEEN_EXPLORED, CALLS, COPIES, FOLLOWED, REGIONS, STEPS,
+    };
     use super::*;
 
     #[test]
@@ -220,7 +229,11 @@ mod tests {
     #[test]
     fn every_window_is_in_the_program() {
         let windows = COPIES.iter().chain(&CALLS).chain(&REGIONS);
-        for window in windows.chain(&STEPS).chain([&FOLLOWED]) {
+        for window in
+            windows
+                .chain(&STEPS)
+                .chain([&FOLLOWED, &ADOPTED, &BETWEEN, &BETWEEN_EXPLORED])
+        {
             assert!(
                 include_str!("programs/overhead.c").contains(&format!("\"{}\"", window.name)),
                 "{}",

@@ -81,6 +81,13 @@ pub static CALL: Target = Target {
     reason: "some 10 ns where the fastest message between processes takes 300 ns at least",
 };
 
+/// A call whose routine was adopted.
+pub static ADOPTED_CALL: Target = Target {
+    name: "overhead-adopted",
+    bound: Bound::AtMost(120.0, Unit::Instructions),
+    reason: "some 30 ns beside a copy of a microsecond at least, of which an adopted routine saves more",
+};
+
 /// What recording adds to a call in a dry run.
 pub static RECORDING: Target = Target {
     name: "overhead-recording",

@@ -1,7 +1,7 @@
 //! What runs have saved, and decisions by hand: what a search finds hangs on times.
 
-use copytune_core::state::format::{Copied, Interval, Phase};
-use copytune_core::state::{State, save, states_at};
+use copytune_core::bench::overhead::adopted;
+use copytune_core::state::{State, states_at};
 use std::path::Path;
 
 /// The one state in a directory.
@@ -11,26 +11,7 @@ pub fn state(dir: &Path) -> State {
     states.remove(0)
 }
 
-/// Saves in `to` what was learnt in `from`, as if all that was searched had been adopted, and nothing copied yet.
+/// [`adopted::adopt_all`].
 pub fn adopt_all(from: &Path, to: &Path) {
-    let State { key, ranks, .. } = state(from);
-    for (rank, mut state) in ranks {
-        for site in &mut state.sites {
-            site.copied = Copied::default();
-        }
-        state.intervals.iter_mut().for_each(adopt);
-        save(to, &key, rank, state).expect("it can be saved");
-    }
-}
-
-fn adopt(interval: &mut Interval) {
-    let Some(tuner) = interval.tuner.as_mut() else {
-        return;
-    };
-    tuner["trials"] = serde_json::json!({"verdict": "confirmed", "ended": 1});
-    interval.phase = Phase::Adopted;
-    interval.chosen = vec![None; interval.nodes.len()];
-    for variable in &interval.variables {
-        interval.chosen[variable.node as usize] = Some("sse2".to_owned());
-    }
+    adopted::adopt_all(from, to).expect("one state");
 }

@@ -1,7 +1,8 @@
 //! What the program is run for: its windows, the runs that open them, and whether a run has done what it should.
 
-use super::super::targets::{CALL, COPY, REGION, STEP, Target};
+use super::super::targets::{ADOPTED_CALL, CALL, COPY, REGION, STEP, Target};
 use crate::state::{RankState, format::Phase, states_at};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A window of the program and what is asked of it.
@@ -62,6 +63,27 @@ pub(super) const CALLS: [Window; 5] = [
     },
 ];
 
+/// A call at which nothing is to be learnt or used, in the loop of a message that was decided.
+pub(super) const BETWEEN: Window = Window {
+    name: "iprobe-between-decided",
+    about: "Iprobe in the loop of a Sendrecv of 16 KiB",
+    target: &CALL,
+};
+
+/// The same in a loop that is explored.
+pub(super) const BETWEEN_EXPLORED: Window = Window {
+    name: "iprobe-between-explored",
+    about: "Iprobe in the loop of a Sendrecv of 8 KiB, exploring",
+    target: &CALL,
+};
+
+/// A message whose routine was adopted.
+pub(super) const ADOPTED: Window = Window {
+    name: "sendrecv-adopted",
+    about: "Sendrecv, 16 KiB, adopted",
+    target: &ADOPTED_CALL,
+};
+
 /// The window of messages that could be tuned.
 const DECIDED: &str = "sendrecv-decided";
 
@@ -104,6 +126,9 @@ const DECIDED_BYTES: u64 = 2 * 16 * 1024;
 /// Executions in the windows that each explored interval must have been explored in, as in the program.
 const EXPLORED: u64 = 16;
 
+/// What learning may cost is bounded, as it is for users. Else the programs of benchmarks learn without a bound, to come to an end.
+const BOUNDED: (&str, &str) = ("COPYTUNE_BUDGET", "on");
+
 /// How often a run is tried.
 pub(super) const ATTEMPTS: u32 = 5;
 
@@ -120,16 +145,22 @@ pub(super) const EXPLORING: &str = "exploring";
 /// The run that records, and the one that it is compared with.
 pub(super) const DRY_RUN: &str = "dry-run";
 pub(super) const SWITCHED_OFF: &str = "switched off";
+/// The run in which something is explored, and then other calls come.
+pub(super) const BESIDE_EXPLORING: &str = "beside exploring";
+/// The run in which a routine is in use that was adopted.
+pub(super) const WITH_ADOPTED: &str = "replay of adopted";
 
-pub(super) fn runs() -> [Run; 6] {
+pub(super) fn runs() -> [Run; 8] {
     let names = |lists: &[&'static [Window]]| lists.iter().flat_map(|list| list.iter()).collect();
     // First what is to be decided: after thousands of other calls the thread is dormant for longer than that takes.
     let is_decided = |window: &&Window| window.name == DECIDED;
     let decided_first = |others: &[&'static [Window]]| -> Vec<&'static Window> {
         let decided = CALLS.iter().filter(is_decided);
         let others = others.iter().flat_map(|list| list.iter());
-        decided.chain(others.filter(|it| !is_decided(it))).collect()
+        let rest = others.filter(|it| !is_decided(it));
+        decided.chain([&BETWEEN]).chain(rest).collect()
     };
+    let quiet = || CALLS.iter().filter(|it| !is_decided(it));
     [
         Run {
             name: "without copytune",
@@ -148,10 +179,21 @@ pub(super) fn runs() -> [Run; 6] {
             windows: decided_first(&[&CALLS, &REGIONS]),
             environment: Some(&[("COPYTUNE_MODE", "replay")]),
         },
+        // Replay does not doubt what was adopted by hand.
+        Run {
+            name: WITH_ADOPTED,
+            windows: [&ADOPTED, &BETWEEN].into_iter().chain(quiet()).collect(),
+            environment: Some(&[("COPYTUNE_MODE", "replay"), BOUNDED]),
+        },
         Run {
             name: EXPLORING,
-            windows: names(&[&STEPS, &[FOLLOWED]]),
+            windows: names(&[&STEPS, &[FOLLOWED, BETWEEN_EXPLORED]]),
             environment: Some(&[]),
+        },
+        Run {
+            name: BESIDE_EXPLORING,
+            windows: STEPS.iter().take(1).chain(quiet()).collect(),
+            environment: Some(&[BOUNDED]),
         },
         Run {
             name: DRY_RUN,
@@ -190,7 +232,7 @@ pub(super) fn problem_of(dir: &Path, run: &Run) -> Result<Option<String>, String
             )),
         },
         EXPLORING => {
-            let explored = phases(dir, |_| true)?;
+            let explored = phases(dir, |bytes| bytes > 0)?;
             let wrong = explored
                 .iter()
                 .find(|(phase, evaluations)| *phase != Phase::Quench || *evaluations < EXPLORED);
@@ -200,31 +242,40 @@ pub(super) fn problem_of(dir: &Path, run: &Run) -> Result<Option<String>, String
                 None => None,
             }
         }
+        WITH_ADOPTED => {
+            let found = phases(dir, |bytes| bytes > 0)?;
+            let others = found.iter().filter(|(phase, _)| *phase != Phase::Adopted);
+            let others = others.count();
+            (others > 0 || found.is_empty())
+                .then(|| format!("{others} of {} intervals are not adopted", found.len()))
+        }
         _ => None,
     })
 }
 
-/// Phase and number of explored configurations of each interval whose first message is of the size asked for.
+/// Phase and number of explored configurations of each interval whose first message is of the size asked for. Of several that begin at one
+/// call, as it was in another loop before, that with the most.
 fn phases(dir: &Path, wanted: impl Fn(u64) -> bool) -> Result<Vec<(Phase, u64)>, String> {
     let (states, _) =
         states_at(dir).map_err(|error| format!("{} cannot be read: {error}", dir.display()))?;
     let rank: Option<&RankState> = states.first().and_then(|state| state.ranks.get(&0));
     let rank = rank.ok_or_else(|| format!("{} holds no state of the run", dir.display()))?;
-    let bytes = |interval: &crate::state::format::Interval| {
-        let first = *interval.nodes.first()?;
-        Some(rank.sites.get(first as usize)?.bytes)
-    };
-    Ok(rank
-        .intervals
-        .iter()
-        .filter(|interval| bytes(interval).is_some_and(&wanted))
-        .map(|interval| {
-            let progress = interval
-                .tuner
-                .as_ref()
-                .and_then(|tuner| tuner.pointer("/search/progress/total"));
-            let evaluations = progress.and_then(|total| total.as_u64()).unwrap_or(0);
-            (interval.phase, evaluations)
-        })
-        .collect())
+    let mut found: BTreeMap<u32, (Phase, u64)> = BTreeMap::new();
+    for interval in &rank.intervals {
+        let Some(&first) = interval.nodes.first() else {
+            continue;
+        };
+        let site = rank.sites.get(first as usize);
+        if !site.is_some_and(|site| wanted(site.bytes)) {
+            continue;
+        }
+        let tuner = interval.tuner.as_ref();
+        let progress = tuner.and_then(|tuner| tuner.pointer("/search/progress/total"));
+        let evaluations = progress.and_then(|total| total.as_u64()).unwrap_or(0);
+        let entry = found.entry(first).or_insert((interval.phase, evaluations));
+        if evaluations > entry.1 {
+            *entry = (interval.phase, evaluations);
+        }
+    }
+    Ok(found.into_values().collect())
 }

@@ -6,7 +6,8 @@ use super::super::targets::{CALL, RECORDING, STEP, Target};
 use super::super::{Figure, Findings};
 use super::Count;
 use super::plan::{
-    CALLS, COPIES, DRY_RUN, EXPLORING, FOLLOWED, REGIONS, STEPS, SWITCHED_OFF, Window,
+    ADOPTED, BESIDE_EXPLORING, BETWEEN, BETWEEN_EXPLORED, CALLS, COPIES, DRY_RUN, EXPLORING,
+    FOLLOWED, REGIONS, STEPS, SWITCHED_OFF, WITH_ADOPTED, Window,
 };
 use std::collections::BTreeMap;
 
@@ -41,11 +42,17 @@ pub(super) fn report(library: &Library, counts: &[Count], findings: &mut Finding
         format!("{title}: instructions per call"),
         &["call", "mode", "MPI alone", "copytune"],
     );
-    for window in CALLS.iter().chain(&REGIONS).chain(&STEPS) {
-        for run in ["tune", "replay", EXPLORING] {
+    let others = [&BETWEEN, &BETWEEN_EXPLORED, &ADOPTED];
+    let windows = CALLS.iter().chain(others).chain(&REGIONS).chain(&STEPS);
+    for window in windows {
+        for run in ["tune", "replay", WITH_ADOPTED, EXPLORING, BESIDE_EXPLORING] {
             let Some(count) = find(run, window) else {
                 continue;
             };
+            // There it rests most of the time.
+            if run == BESIDE_EXPLORING && STEPS.iter().any(|step| step.name == window.name) {
+                continue;
+            }
             take(window.target, count.own);
             let alone = find("without copytune", window);
             calls.row([
@@ -112,6 +119,9 @@ fn dearest(title: &str, counts: &[Count]) -> Vec<Table> {
         ("tune", &CALLS[3]),
         ("tune", &REGIONS[0]),
         ("tune", &REGIONS[1]),
+        (WITH_ADOPTED, &ADOPTED),
+        (WITH_ADOPTED, &BETWEEN),
+        (EXPLORING, &BETWEEN_EXPLORED),
         (EXPLORING, &STEPS[0]),
         (DRY_RUN, &CALLS[0]),
     ]

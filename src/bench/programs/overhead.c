@@ -20,8 +20,6 @@ enum {
        few enough that one message's exploration (some 60 executions at least) goes on through the window. */
     EXPLORATION_BEFORE = 24,
     EXPLORATION = 16,
-    /* Loops of one message each, told apart by the message's size. */
-    EXPLORED_LOOPS = 24,
     /* Enough to decide: exploration, and the guard's whole budget. */
     DECISION = 3000,
     /* Enough for a thread with nothing to learn to fall dormant, where what learning may cost is not bounded: two slices. */
@@ -119,7 +117,7 @@ static void settled_windows(const char *name, int bytes, long before)
 static void probe_window(const char *name)
 {
     const long times = 1024;
-    probes(times);
+    probes(REST);
     toggle();
     probes(times);
     toggle();
@@ -146,20 +144,50 @@ static void exchange_window(const char *name)
     close_window(name, 5 * times);
 }
 
+/* A call at which nothing is to be learnt or used, in the loop of a message at which something is. The windows hold that call alone; in
+   one of them the loop may be found to be another one. */
+static void between_windows(const char *name, int bytes, long before, long times)
+{
+    int flag;
+    for (long i = 0; i < before + 5 * times; i++) {
+        sendrecv(bytes);
+        if (i >= before)
+            toggle();
+        MPI_Iprobe(0, 9, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        if (i >= before) {
+            toggle();
+            if ((i - before + 1) % times == 0)
+                close_window(name, times);
+        }
+    }
+}
+
+/* Loops of one message each, at call sites of their own: many sizes at one place would share a site. */
+#define LOOPS(X) X(a) X(b) X(c) X(d) X(e) X(f) X(g) X(h) X(i) X(j) X(k) X(l) X(m) X(n) X(o) X(p) X(q) X(r) X(s) X(t)
+#define LOOP(letter)                                                                                                   \
+    NOINLINE void loop_##letter(long times)                                                                            \
+    {                                                                                                                  \
+        for (long i = 0; i < times; i++)                                                                               \
+            MPI_Sendrecv(from, LARGE, MPI_BYTE, 0, 1, to, LARGE, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);  \
+    }
+#define NAME(letter) loop_##letter,
+LOOPS(LOOP)
+static void (*const loops[])(long times) = {LOOPS(NAME)};
+
 /* Every call ends an interval of one message, and begins the next. */
 static void exploration_window(const char *name)
 {
-    for (int loop = 0; loop < EXPLORED_LOOPS; loop++) {
-        int bytes = LARGE + 64 * loop;
-        sendrecvs(bytes, EXPLORATION_BEFORE);
+    const int count = sizeof loops / sizeof *loops;
+    for (int loop = 0; loop < count; loop++) {
+        loops[loop](EXPLORATION_BEFORE);
         toggle();
-        sendrecvs(bytes, EXPLORATION);
+        loops[loop](EXPLORATION);
         toggle();
     }
-    close_window(name, EXPLORATION * EXPLORED_LOOPS);
+    close_window(name, EXPLORATION * count);
 }
 
-/* An interval of four messages. The windows hold the first call alone, which ends it and begins the next, or the
+/* An interval of four messages, told apart by their sizes: no more than four between two powers of two are. The windows hold the first call alone, which ends it and begins the next, or the
    other three, which do neither. */
 static void exploration_of_four_window(const char *name, int bytes, bool first)
 {
@@ -238,8 +266,12 @@ int main(int argc, char **argv)
             nonblocking_window(name);
         else if (strcmp(name, "exchange-empty") == 0)
             exchange_window(name);
-        else if (strcmp(name, "sendrecv-decided") == 0)
+        else if (strcmp(name, "sendrecv-decided") == 0 || strcmp(name, "sendrecv-adopted") == 0)
             settled_windows(name, LARGE, DECISION + REST);
+        else if (strcmp(name, "iprobe-between-decided") == 0)
+            between_windows(name, LARGE - 64, DECISION + REST, 256);
+        else if (strcmp(name, "iprobe-between-explored") == 0)
+            between_windows(name, LARGE / 2, EXPLORATION_BEFORE, 10);
         else if (strcmp(name, "region-decided") == 0)
             region_windows(name, copytune_region("region"), executions);
         else if (strcmp(name, "region-by-calls-decided") == 0)
@@ -249,7 +281,7 @@ int main(int argc, char **argv)
         else if (strcmp(name, "exploration-of-four") == 0)
             exploration_of_four_window(name, 2 * LARGE, true);
         else if (strcmp(name, "exploration-followed") == 0)
-            exploration_of_four_window(name, 3 * LARGE, false);
+            exploration_of_four_window(name, LARGE, false);
         else {
             fprintf(stderr, "overhead: no window is called %s\n", name);
             MPI_Abort(MPI_COMM_WORLD, 2);

@@ -1,6 +1,6 @@
 //! The hooked copy functions. Up to 32 bytes they make the copy themselves, as fast as the C library: derived datatypes are
 //! packed in blocks of such sizes, and to pass each on took a sixth longer (docs/results.md). Above that and below the threshold they cost
-//! a compare and two jumps, outside MPI calls five more instructions.
+//! a compare and two jumps, outside MPI calls seven more instructions.
 //!
 //! They are legal at any moment: before this library is relocated and initialised (other libraries' resolvers and
 //! constructors copy), in signal handlers, on any thread. Until the next implementation is known they use a
@@ -35,6 +35,19 @@ macro_rules! hook {
                 "2:",
                 "jmp qword ptr [rip + {next}]",
                 "3:",
+                // What has wrapped around is negative, and the threshold never is.
+                "jl 4f",
+                "cmp qword ptr [rip + {threshold}], 0",
+                "je {early}",
+                "mov rax, qword ptr [rip + copytune_tls@GOTTPOFF]",
+                "mov rcx, qword ptr fs:[rax]",
+                "or rcx, qword ptr fs:[rax + {asleep}]",
+                "je 2b",
+                "cmp qword ptr fs:[rax], 0",
+                "je {wake}",
+                "mov rcx, qword ptr [rsp]",
+                "jmp {inside}",
+                "4:",
                 "mov rax, rdi",
                 "cmp rdx, 16",
                 "ja 5f",
@@ -46,25 +59,11 @@ macro_rules! hook {
                 "mov qword ptr [rdi + rdx - 8], r8",
                 "ret",
                 "5:",
-                "cmp rdx, {above_tiny}",
-                "jae 6f",
                 "movups xmm0, xmmword ptr [rsi]",
                 "movups xmm1, xmmword ptr [rsi + rdx - 16]",
                 "movups xmmword ptr [rdi], xmm0",
                 "movups xmmword ptr [rdi + rdx - 16], xmm1",
                 "ret",
-                "6:",
-                "cmp qword ptr [rip + {threshold}], 0",
-                "je {early}",
-                "mov rax, qword ptr [rip + copytune_tls@GOTTPOFF]",
-                "cmp qword ptr fs:[rax], 0",
-                "jne 4f",
-                "cmp qword ptr fs:[rax + {asleep}], 0",
-                "je 2b",
-                "jmp {wake}",
-                "4:",
-                "mov rcx, qword ptr [rsp]",
-                "jmp {inside}",
                 // The section's alignment, and so that of the function, with which it begins.
                 ".p2align 6",
                 above_tiny = const ABOVE_TINY,

@@ -57,10 +57,12 @@ pub fn find_copies() {
     set_threshold(usize::MAX);
 }
 
-/// Looks at copies of `bytes` and more from now on, but not at tiny ones; `usize::MAX` looks at none. For use after
-/// [`find_copies`].
+/// Looks at copies of `bytes` and more from now on, but not at tiny ones; `usize::MAX` looks at none, as no copy is as long as
+/// `isize::MAX`. For use after [`find_copies`].
 pub fn set_threshold(bytes: usize) {
-    let above = bytes.saturating_sub(ABOVE_TINY).max(1);
+    let above = bytes
+        .saturating_sub(ABOVE_TINY)
+        .clamp(1, isize::MAX as usize);
     THRESHOLD.store(above, Ordering::Release);
 }
 
