@@ -272,6 +272,39 @@ fn a_program_can_be_linked_with_the_library() {
     );
 }
 
+/// In the last quarter, in which all is decided, the library gets no memory: it would go off with a line if it asked for some.
+#[test]
+fn decided_executions_allocate_nothing() {
+    let failing = compile::plain_shared("failing_malloc.c");
+    for (library, program) in programs() {
+        let dir = private_dir();
+        for mode in ["tune", "replay"] {
+            let job = tuned(library, &program, dir.path()).preload(&failing);
+            let outcome = job.env("COPYTUNE_MODE", mode).args(["tuned", ENOUGH]).run();
+            let cost = mean_cost(outcome.expect_success(mode));
+            assert!(cost < 105.0, "{mode}, {library:?}: {cost}");
+            assert!(!outcome.stderr.contains("exhausted"), "{}", outcome.stderr);
+        }
+        assert_eq!(
+            choices(interval(&shown(dir.path()), "valley.a")),
+            ["5", "two"]
+        );
+    }
+}
+
+/// A program gets the functions that its header knows, and none where the library is older.
+#[test]
+fn each_version_of_the_header_gets_its_functions() {
+    for (library, program) in programs() {
+        let dir = private_dir();
+        let outcome = tuned(library, &program, dir.path()).arg("versions").run();
+        let all = "version -1: none\nversion 0: none\nversion 1: there\nversion 2: there\nversion 3: none\n";
+        assert_eq!(outcome.expect_success("versions"), all);
+        let without = job(library, &program).arg("versions").run();
+        assert!(!without.expect_success("without").contains("there"));
+    }
+}
+
 #[test]
 fn the_layout_of_the_functions_stays() {
     let layout = Job::alone(compile::plain("regions.c")).arg("layout").run();

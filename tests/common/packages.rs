@@ -249,6 +249,22 @@ pub fn is_documented(share: &Path) {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
+    // Debian's zsh looks in a folder of its own.
+    let zsh = [
+        "zsh/site-functions/_copytune",
+        "zsh/vendor-completions/_copytune",
+    ];
+    for (shell, places) in [
+        ("zsh", &zsh[..]),
+        ("fish", &["fish/vendor_completions.d/copytune.fish"]),
+    ] {
+        let mut scripts = places.iter().map(|place| share.join(place));
+        let script = scripts.find(|script| script.is_file());
+        let script = script.unwrap_or_else(|| panic!("no completions for {shell}"));
+        if find_command(shell).is_some() {
+            said(tool(shell).arg("-n").arg(&script));
+        }
+    }
     let script = share.join("bash-completion/completions/copytune");
     let ask = "source \"$1\"; COMP_WORDS=(copytune com); COMP_CWORD=1; _copytune copytune com copytune; echo \"${COMPREPLY[@]}\"";
     let offered = said(tool("bash").args(["-c", ask, "bash"]).arg(script));

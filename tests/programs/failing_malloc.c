@@ -1,4 +1,5 @@
-/* To be preloaded with the shim: from its FAILING_FROM-th allocation on, the shim's have no memory, and nobody else's. */
+/* To be preloaded with the shim: from its FAILING_FROM-th allocation on, or from when the program says so, the shim's have no memory, and
+   nobody else's. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,6 +45,9 @@ static int fails(void *caller) {
     errno = ENOMEM;
     return 1;
 }
+
+/* The program itself may say from when on, and until when. */
+void failing_from_now(int on) { __atomic_store_n(&left, on ? 0 : -1, __ATOMIC_RELAXED); }
 
 #define CALLER __builtin_return_address(0)
 

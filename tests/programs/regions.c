@@ -86,6 +86,30 @@ static void errors(void)
     }
 }
 
+/* From now on the library gets no memory, or it does again (tests/programs/failing_malloc.c). */
+static void deny_memory(int deny)
+{
+    union {
+        void *object;
+        void (*function)(int);
+    } found;
+    found.object = dlsym(RTLD_DEFAULT, "failing_from_now");
+    if (found.object)
+        found.function(deny);
+}
+
+/* The functions for programs that were compiled with headers of these versions. */
+static void versions(void)
+{
+    union {
+        void *object;
+        const struct copytune_functions *(*function)(int);
+    } found;
+    found.object = dlsym(RTLD_DEFAULT, "copytune_functions");
+    for (int version = -1; version <= 3; version++)
+        printf("version %d: %s\n", version, found.object && found.function(version) ? "there" : "none");
+}
+
 /* So many executions whose costs the program gives: best with choice "5" of 8 and "two" of 3. The mean cost of the last tenth. */
 static void tuned(int executions)
 {
@@ -97,6 +121,8 @@ static void tuned(int executions)
     double sum = 0;
     int counted = 0;
     for (int i = 0; i < executions; i++) {
+        if (i == executions - executions / 4)
+            deny_memory(1);
         copytune_begin(region);
         double x = copytune_choice(region, a) - 5, y = copytune_choice(region, b) - 2;
         double cost = 100 + 4 * x * x + 10 * y * y;
@@ -109,6 +135,7 @@ static void tuned(int executions)
         if (copytune_end_with(region, cost * 1e-6) < 0)
             printf("an error\n");
     }
+    deny_memory(0);
     printf("mean cost %.1f\n", counted ? sum / counted : 0.0);
 }
 
@@ -314,6 +341,8 @@ int main(int argc, char **argv)
         timed(number);
     else if (strcmp(way, "version") == 0)
         printf("version %d\n", copytune_version());
+    else if (strcmp(way, "versions") == 0)
+        versions();
     /* The ABI as this compiler sees it. */
     else if (strcmp(way, "layout") == 0)
         printf("%zu %zu %zu %zu %zu %zu %zu %zu %zu %zu %zu\n", sizeof(struct copytune_functions),
