@@ -23,15 +23,12 @@ pub fn adopt_all(from: &Path, to: &Path) -> Result<(), String> {
             site.copied = Copied::default();
         }
         let sites = &state.sites;
-        let is_message = |it: &&mut Interval| {
-            let first = it.nodes.first().and_then(|&node| sites.get(node as usize));
-            first.is_some_and(|site| site.bytes > 0)
+        let has_message = |it: &&mut Interval| {
+            let mut nodes = it.nodes.iter().filter_map(|&node| sites.get(node as usize));
+            nodes.any(|site| site.bytes > 0)
         };
-        state
-            .intervals
-            .iter_mut()
-            .filter(is_message)
-            .for_each(adopt);
+        let intervals = state.intervals.iter_mut();
+        intervals.filter(has_message).for_each(adopt);
         save(to, &key, rank, state).map_err(|error| at(to, &error))?;
     }
     Ok(())
