@@ -311,6 +311,8 @@ fn another_thread_ends_the_process_inside_the_shim() {
             let files = walk(dir.path()).into_iter();
             let read = |file: String| std::fs::read_to_string(file).unwrap_or_default();
             let texts: Vec<String> = files.map(read).collect();
+            let is_saved = texts.iter().any(|text| text.contains("copytune-state"));
+            assert!(is_saved, "{part} under {library:?}: {texts:?}");
             let has_site = texts.iter().any(|text| text.contains("MPI_Recv"));
             assert!(!has_site, "{part} under {library:?}: {texts:?}");
         }
