@@ -187,7 +187,7 @@ fn what_copy_cannot_measure_is_refused_with_what_it_can() {
 #[test]
 fn what_patterns_and_workloads_cannot_measure_is_refused_with_what_they_can() {
     refused_as_wrong_usage("patterns", &["--patterns", "pingpong,ring"], "window-64");
-    refused_as_wrong_usage("patterns", &["--sizes", "0"], "a size from 1 to 4M");
+    refused_as_wrong_usage("patterns", &["--sizes", "5M"], "a size from 0 to 4M");
     refused_as_wrong_usage("patterns", &["--ranks", "3"], "an even number");
     refused_as_wrong_usage("patterns", &["--rounds", "1"], "from 2 to 1000");
     refused_as_wrong_usage("workloads", &["--workloads", "cg"], "column-sort");

@@ -229,6 +229,34 @@ pub static PATTERNS_FIRST: Target = Target {
     reason: "geometric mean: a program that runs once should gain, too",
 };
 
+/// The same in a first run that starts from a calibration.
+pub static PATTERNS_CALIBRATED: Target = Target {
+    name: "patterns-calibrated",
+    bound: Bound::AsFast(1.6, 1.6),
+    reason: "geometric mean: what the machine tells need not be learnt",
+};
+
+/// Whole jobs.
+pub static PATTERNS_WHOLE: Target = Target {
+    name: "patterns-whole",
+    bound: Bound::AsFast(1.0, 0.98),
+    reason: "of 1.01 times the time without copytune and 20 ms, from the launcher's start to its end: what starting and learning cost comes back; the intervals of all patterns hold together",
+};
+
+/// Windows of small messages.
+pub static PATTERNS_RATE: Target = Target {
+    name: "patterns-message-rate",
+    bound: Bound::AsFast(0.99, 0.98),
+    reason: "windows of up to 4 KiB, geometric mean over their sizes: where there is nothing to gain, nothing may be lost; the intervals of all windows hold together",
+};
+
+/// Ping-pong of nothing after messages of all sizes.
+pub static PATTERNS_EMPTY: Target = Target {
+    name: "patterns-empty",
+    bound: Bound::AsFast(0.99, 0.98),
+    reason: "a message of 0 bytes after all others, of which some have been adopted: what is in use elsewhere may not cost it 1 %",
+};
+
 /// Each cell of these in the first run.
 pub static PATTERNS_FIRST_CELL: Target = Target {
     name: "patterns-first-nowhere-slower",

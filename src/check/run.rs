@@ -184,12 +184,12 @@ fn judge(
     match ended.status {
         None => return fault(unfinished, format!("it did not end in time\n{stacks}")),
         Some(status) if !status.success() => {
-            let telling = ["patterns:", "rror", "ignal", "copytune:"];
+            let telling = ["patterns:", "ERROR", "rror", "ignal", "copytune:"];
             let line = telling
                 .iter()
                 .find_map(|sign| said(sign))
                 .unwrap_or("no message");
-            return fault(unfinished, format!("{status}: {line}"));
+            return fault(unfinished, format!("{status}: {line}{}", end_of(stderr)));
         }
         Some(_) if unfinished.is_some() => {
             return fault(unfinished, "it said nothing of its end".to_owned());
@@ -208,6 +208,17 @@ fn judge(
         }
     }
     Ok(lines)
+}
+
+/// The last lines of what a run wrote to stderr, as it is hard to make it fail again; nothing where there is one line.
+fn end_of(stderr: &str) -> String {
+    const LINES: usize = 40;
+    let lines: Vec<&str> = stderr.lines().filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(LINES)..];
+    match last.len() {
+        0 | 1 => String::new(),
+        _ => format!("\n    {}", last.join("\n    ")),
+    }
 }
 
 #[cfg(test)]
@@ -261,6 +272,15 @@ mod tests {
                 5,
                 "signal: 11 (SIGSEGV) (core dumped): caught signal 11".to_owned()
             )
+        );
+        let several = ended(
+            Some(256),
+            "",
+            "one\n\nPMIX ERROR: no server\nthe only error\n",
+        );
+        assert_eq!(
+            fault_of(&several, None).1,
+            "exit status: 1: PMIX ERROR: no server\n    one\n    PMIX ERROR: no server\n    the only error"
         );
         let hangs = ended(None, "", "");
         assert_eq!(

@@ -1,18 +1,19 @@
 //! `copytune calibrate`: measures this machine once.
 
-use std::path::Path;
+use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
 use copytune_core::bench::journal::Journal;
-use copytune_core::bench::{self, conditions};
+use copytune_core::bench::{self, Setting, conditions};
 use copytune_core::calibration::mechanisms::Means;
 use copytune_core::calibration::prediction::keep_costs;
 use copytune_core::calibration::{self, NAME, Request, memory, tables};
 use copytune_core::options;
 use copytune_core::routines::Features;
-use copytune_core::state::calibration::{Machine, Unfit, find};
+use copytune_core::state::calibration::{Calibration, Machine, Unfit, find};
 use copytune_core::state::costs;
 use copytune_core::state::memory::find as find_memory;
 
@@ -80,12 +81,7 @@ impl Args {
             cache: options::cache_dir(),
             scratch: scratch.path().to_owned(),
         };
-        let (calibration, samples) = calibration::run(&request, &means, &journal)?;
-        let here = calibration.machine.clone();
-        let (path, is_kept) = calibration.save(&place.path)?;
-        if is_kept {
-            samples.save(&path)?;
-        }
+        let (calibration, is_kept) = measure(&request, &means, &journal, &place.path)?;
         journal.finish();
         for line in tables::summary(&calibration) {
             println!("{line}");
@@ -93,10 +89,7 @@ impl Args {
         if !is_kept {
             println!("the former calibration stays, which is better");
         }
-        // What the library reads belongs to the calibration that is used, which may be the former one.
-        let (used, path) = find(&place.path, &here)?;
-        used.usable(&here, &path)?;
-        keep_costs(&used, features, &place.path)?;
+        let path = put_to_use(&calibration.machine, features, &place.path)?;
         println!("kept in {}; `copytune models` shows it", path.display());
         Ok(ExitCode::SUCCESS)
     }
@@ -128,6 +121,58 @@ impl Args {
     }
 }
 
+/// Measures, and keeps the calibration in `dir` unless a better one is there; tells whether it did.
+fn measure(
+    request: &Request,
+    means: &Means,
+    journal: &Journal,
+    dir: &Path,
+) -> Result<(Calibration, bool), Box<dyn Error>> {
+    let (calibration, samples) = calibration::run(request, means, journal)?;
+    let (path, is_kept) = calibration.save(dir)?;
+    if is_kept {
+        samples.save(&path)?;
+    }
+    Ok((calibration, is_kept))
+}
+
+/// Makes what the library reads of the calibration that is used, which may be a former one. Tells where that lies.
+fn put_to_use(
+    here: &Machine,
+    features: Features,
+    dir: &Path,
+) -> Result<PathBuf, Box<dyn Error>> {
+    let (used, path) = find(dir, here)?;
+    used.usable(here, &path)?;
+    keep_costs(&used, features, dir)?;
+    Ok(path)
+}
+
+/// A calibration for a benchmark's first runs, in a directory of the benchmark's own: the quick one with so much time that it can be used.
+///
+/// # Errors
+/// There is none that can be used: the machine is busy, or cannot be measured.
+pub fn for_benchmark(setting: &Setting) -> Result<PathBuf, Box<dyn Error>> {
+    const MINUTES: f64 = 1.0;
+    let dir = setting.journal.dir().join("calibration");
+    let features = env::features()?;
+    let means = Means {
+        libraries: setting.libraries.clone(),
+        shim: Ok(setting.shim.clone()),
+        cache: setting.cache.clone(),
+        scratch: setting.scratch.clone(),
+    };
+    let request = Request {
+        quick: true,
+        time: Duration::from_secs_f64(60.0 * MINUTES),
+        seed: (setting.journal).step("seed of the calibration", || Ok(seed_from_clock()))?,
+        features,
+    };
+    let (calibration, _) = measure(&request, &means, &setting.journal, &dir)?;
+    put_to_use(&calibration.machine, features, &dir)?;
+    Ok(dir)
+}
+
 /// What `copytune show` says where learning does not start from a calibration of this machine: why, and what to do.
 pub fn advice(dir: &Path) -> String {
     let here = Machine::here();
@@ -144,7 +189,6 @@ pub fn advice(dir: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use copytune_core::state::calibration::Calibration;
 
     #[test]
     fn show_says_why_learning_does_not_start_from_a_calibration() {

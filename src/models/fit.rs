@@ -69,7 +69,8 @@ pub enum Outcome {
 pub struct Fit {
     /// For each term, in order.
     pub terms: Vec<Outcome>,
-    /// The part of the (weighted) variation that the model explains, at most 1. Of a model without constant it may be below 0.
+    /// The part of the (weighted) variation that the model explains, at most 1; 0 of values that do not vary. Of a model without constant
+    /// it may be below 0.
     pub r_squared: f64,
     /// Mean relative error over the fitted rows, 0.1 is 10 %; see [`mean_relative_error`].
     pub mre: f64,
@@ -89,7 +90,8 @@ pub enum FitError {
         /// Terms that they could tell apart.
         terms: usize,
     },
-    /// A value is not a number, or not positive where relative errors are minimised; or a row has another number of terms.
+    /// A value is not a number, or not positive where relative errors are minimised; a row has another number of terms; or a number of
+    /// the model would not be finite.
     Impossible,
     /// No term matters: the values do not depend on any of them.
     Nothing,
@@ -302,7 +304,7 @@ fn coefficients(columns: &[Vec<f64>], right: &[f64], kept: &[usize]) -> Option<V
     Some(solution.coefficients.iter().copied().zip(widths).collect())
 }
 
-/// 1 less the residuals' part of the variation around the mean, rows weighted as in the fit.
+/// 1 less the residuals' part of the variation around the mean, rows weighted as in the fit; 0 of values that do not vary.
 fn r_squared(values: &[f64], predicted: &[f64], scales: &[f64]) -> f64 {
     let weights = || scales.iter().map(|scale| 1.0 / (scale * scale));
     let mean = values
@@ -317,7 +319,10 @@ fn r_squared(values: &[f64], predicted: &[f64], scales: &[f64]) -> f64 {
             .map(|(row, weight)| weight * of(row).powi(2))
             .sum()
     };
-    1.0 - sum(&|row| values[row] - predicted[row]) / sum(&|row| values[row] - mean)
+    match sum(&|row| values[row] - mean) {
+        0.0 => 0.0,
+        all => 1.0 - sum(&|row| values[row] - predicted[row]) / all,
+    }
 }
 
 #[cfg(test)]

@@ -161,7 +161,11 @@ pub fn calibrate(
     calibrated.mre = mean_relative_error(
         (verification.iter()).map(|(value, point)| (*value, model.extrapolate(point))),
     );
-    Ok(calibrated)
+    // What could not be read again must not be kept.
+    match calibrated.is_sound() {
+        true => Ok(calibrated),
+        false => Err(FitError::Impossible),
+    }
 }
 
 fn kept(specification: &Specification, fit: &Fit) -> Vec<Coefficient> {

@@ -180,3 +180,50 @@ fn points_with_another_number_of_inputs_are_refused() {
         }
     );
 }
+
+/// A clock of coarse steps gives the same time again and again: there is nothing that a model could explain.
+#[test]
+fn values_that_do_not_vary_give_a_sound_model() {
+    const CONSTANT: Specification = Specification {
+        name: "constant",
+        about: "",
+        inputs: &[],
+        terms: &[Term {
+            name: "1",
+            value: |_| 1.0,
+        }],
+    };
+    let points = |values: &[f64]| -> Vec<Point> {
+        let points = values.iter().map(|&value| (value, Vec::new()));
+        points.collect()
+    };
+    for value in [1.0, 2e-8, 0.1] {
+        let found = calibrate(&CONSTANT, &points(&[value; 2]), &points(&[value])).unwrap();
+        assert!(found.is_sound(), "{found:?}");
+    }
+    let line = |x: f64| (5e-9, vec![x]);
+    let found = calibrate(&LINE, &[line(1.0), line(2.0), line(3.0), line(4.0)], &[]).unwrap();
+    assert!(found.is_sound(), "{found:?}");
+}
+
+proptest::proptest! {
+    /// Whatever was timed: there is a model that can be kept and read again, or a reason why not.
+    #[test]
+    fn a_model_is_sound_and_comes_back_as_it_was(
+        points in proptest::collection::vec((0_u8..3, 0_u8..4, 0_usize..4), 0..9),
+        verification in proptest::collection::vec((0_u8..3, 0_u8..4, 0_usize..4), 0..3),
+    ) {
+        let point = |&(value, x, unit): &(u8, u8, usize)| {
+            let value = f64::from(value) * [1e-8, 1.0, 1e180, 1e-200][unit];
+            (value, vec![f64::from(x)])
+        };
+        let points: Vec<Point> = points.iter().map(point).collect();
+        let verification: Vec<Point> = verification.iter().map(point).collect();
+        if let Ok(found) = calibrate(&LINE, &points, &verification) {
+            proptest::prop_assert!(found.is_sound(), "{:?}", found);
+            let text = serde_json::to_string(&found).unwrap();
+            let back: Calibrated = serde_json::from_str(&text).unwrap();
+            proptest::prop_assert_eq!(back, found);
+        }
+    }
+}

@@ -29,6 +29,13 @@ pub struct Pattern {
     pub(super) arguments: &'static [&'static str],
 }
 
+impl Pattern {
+    /// Whether its messages may have no bytes.
+    pub(super) fn can_be_empty(&self) -> bool {
+        std::ptr::eq(self.program, &programs::MESSAGES)
+    }
+}
+
 impl std::fmt::Debug for Pattern {
     /// The name says all: two patterns of one name never exist.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -182,6 +189,7 @@ pub static PATTERNS: &[Pattern] = &[
 
 /// Sizes of messages where none are asked for.
 pub const SIZES: &[u64] = &[
+    0,
     1,
     8,
     64,
@@ -203,6 +211,8 @@ pub const SIZES: &[u64] = &[
 /// Of a quick run.
 pub const QUICK_SIZES: &[u64] = &[64, 2 << 10, 8 << 10, 64 << 10, 1 << 20];
 
+/// Messages of up to this size are counted rather than their bytes: message rates.
+pub const SMALL: u64 = 4 << 10;
 /// From this size on a gain is asked for: the libraries' kernel copies begin there.
 pub const LARGE: u64 = 8 << 10;
 /// Of windows, from this one on.

@@ -1,5 +1,5 @@
-//! The patterns in which programs send messages, by size, and random programs: without copytune, in the first run with it, the third,
-//! and in replay. [`list`] has the patterns, [`random`] the random programs, [`report`] what is said of the times.
+//! The patterns in which programs send messages, by size, and random programs: without copytune, in the first run with it, also after a
+//! calibration of the machine, the third, and in replay. [`list`] has the patterns, [`random`] the random programs, [`report`] what is said of the times.
 //!
 //! A run goes through all sizes, as users' benchmarks do, with as many iterations as they have. Beside these, runs in which direct copies are
 //! forced wherever possible, in replay: what can be had where all is known beforehand.
@@ -16,14 +16,24 @@ use super::runs::{self, Case, Found, Kind};
 use super::{Findings, Progress, Results, Setting, programs};
 use list::{QUICK_SIZES, SIZES};
 use serde::Deserialize;
+use std::path::PathBuf;
 
 /// The benchmark's name.
 pub const NAME: &str = "patterns";
 
-/// The ways in which patterns are run.
+/// The ways in which patterns are run where the machine is not calibrated.
 const KINDS: &[Kind] = &[
     Kind::Without,
     Kind::First,
+    Kind::Third,
+    Kind::Replay,
+    Kind::Known,
+];
+/// The same where it is.
+const CALIBRATED_KINDS: &[Kind] = &[
+    Kind::Without,
+    Kind::First,
+    Kind::Calibrated,
     Kind::Third,
     Kind::Replay,
     Kind::Known,
@@ -44,6 +54,8 @@ pub struct Request {
     pub programs: Option<usize>,
     /// The first seed of these.
     pub seed: u64,
+    /// The state directory of a calibration, to start first runs from.
+    pub calibration: Option<PathBuf>,
 }
 
 /// What is run.
@@ -53,6 +65,7 @@ struct Plan {
     ranks: Vec<usize>,
     rounds: usize,
     programs: usize,
+    kinds: &'static [Kind],
 }
 
 impl Plan {
@@ -70,7 +83,8 @@ impl Plan {
             asked => asked.to_vec(),
         };
         let mut sizes = or(&request.sizes, sizes);
-        sizes.sort_unstable();
+        // The empty message comes last: what was adopted before must not cost it anything.
+        sizes.sort_unstable_by_key(|&bytes| (bytes == 0, bytes));
         sizes.dedup();
         let mut ranks = request.ranks.clone();
         ranks.dedup();
@@ -83,13 +97,25 @@ impl Plan {
             ranks,
             rounds: request.rounds.unwrap_or(rounds),
             programs: request.programs.unwrap_or(programs),
+            kinds: match request.calibration {
+                Some(_) => CALIBRATED_KINDS,
+                None => KINDS,
+            },
         }
+    }
+
+    /// Those that a pattern can have.
+    fn sizes_of(&self, pattern: &Pattern) -> Vec<u64> {
+        let sizes = self.sizes.iter().copied();
+        sizes
+            .filter(|&bytes| bytes > 0 || pattern.can_be_empty())
+            .collect()
     }
 
     /// In runs, for each library.
     fn length(&self) -> f64 {
         let patterns = (self.patterns.len() * self.ranks.len()) as f64;
-        patterns * runs::runs(KINDS, self.rounds)
+        patterns * runs::runs(self.kinds, self.rounds)
             + self.programs as f64 * runs::runs(runs::USUAL, self.rounds)
     }
 }
@@ -110,6 +136,10 @@ fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
         progress.step(&format!("{}: compiling", library.family.title()));
         for &ranks in &plan.ranks {
             for pattern in &plan.patterns {
+                let sizes = plan.sizes_of(pattern);
+                if sizes.is_empty() {
+                    continue;
+                }
                 let program = programs::build(&setting.cache, library, pattern.program)?;
                 let job = match pattern.threads {
                     true => Job::crowd(library, ranks, &program),
@@ -120,13 +150,14 @@ fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
                     library: library.family,
                     program: pattern.name.to_owned(),
                     ranks,
-                    sizes: plan.sizes.clone(),
+                    sizes: sizes.clone(),
                     job: job
                         .args(pattern.arguments)
-                        .args(["--bytes", &list_of(&plan.sizes)]),
-                    read: &|text| read(text, &plan.sizes),
+                        .args(["--bytes", &list_of(&sizes)]),
+                    calibration: request.calibration.as_deref(),
+                    read: &|text| read(text, &sizes),
                 };
-                let series = case.measure(KINDS, plan.rounds, &mut progress)?;
+                let series = case.measure(plan.kinds, plan.rounds, &mut progress)?;
                 patterns.push((*pattern, series));
             }
         }
@@ -174,7 +205,7 @@ fn read(text: &str, sizes: &[u64]) -> Result<Found, String> {
     }
     Ok(Found {
         seconds: lines.iter().map(|line| line.seconds).collect(),
-        result: String::new(),
+        ..Found::default()
     })
 }
 
@@ -190,6 +221,7 @@ mod tests {
             rounds: None,
             programs: None,
             seed: 1,
+            calibration: None,
         }
     }
 
@@ -197,21 +229,32 @@ mod tests {
     fn what_is_asked_for_is_run_and_a_quick_run_is_short() {
         let whole = Plan::new(&request(), false);
         assert_eq!(whole.patterns.len(), PATTERNS.len());
-        assert_eq!((&whole.sizes[..], &whole.ranks[..]), (SIZES, &[2][..]));
+        let last_empty: Vec<u64> = SIZES[1..].iter().copied().chain([0]).collect();
+        assert_eq!((&whole.sizes, &whole.ranks[..]), (&last_empty, &[2][..]));
         let quick = Plan::new(&request(), true);
         assert!(quick.length() * 20.0 < whole.length());
         let asked = Request {
             patterns: vec![&PATTERNS[3]],
-            sizes: vec![4096, 1, 4096],
+            sizes: vec![4096, 0, 1, 4096],
             rounds: Some(3),
             programs: Some(0),
             ..request()
         };
         let plan = Plan::new(&asked, true);
         assert_eq!(plan.patterns[0].name, PATTERNS[3].name);
-        assert_eq!((plan.sizes, plan.patterns.len()), (vec![1, 4096], 1));
+        assert_eq!(
+            (&plan.sizes[..], plan.patterns.len()),
+            (&[1, 4096, 0][..], 1)
+        );
+        let halo = PATTERNS.iter().find(|one| one.name == "halo-2d");
+        assert_eq!(plan.sizes_of(halo.expect("a pattern")), [1, 4096]);
         // Three rounds of five, and two that tune.
         assert_eq!(Plan::new(&asked, true).length(), 17.0);
+        let calibrated = Request {
+            calibration: Some(PathBuf::from("anywhere")),
+            ..asked
+        };
+        assert_eq!(Plan::new(&calibrated, true).length(), 20.0);
     }
 
     #[test]

@@ -62,6 +62,7 @@ pub fn measure(
         sizes: Vec::new(),
         // Some have threads.
         job: Job::crowd(library, seed.ranks, &program).args([&number, "--time"]),
+        calibration: None,
         read: &|text| read(text, seed.seed),
     };
     case.measure(runs::USUAL, rounds, progress)
@@ -75,7 +76,7 @@ fn read(text: &str, seed: u64) -> Result<Found, String> {
     seconds
         .map(|seconds| Found {
             seconds: vec![seconds],
-            result: String::new(),
+            ..Found::default()
         })
         .ok_or_else(|| "it reported no time".to_owned())
 }

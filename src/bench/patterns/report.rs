@@ -1,6 +1,6 @@
 //! What the times say: for each library and kind of run a table and a heat map of pattern by size, and the figures for the targets.
 
-use super::list::{LARGE, LARGE_IN_WINDOWS, Pattern, Sort};
+use super::list::{LARGE, LARGE_IN_WINDOWS, Pattern, SMALL, Sort};
 use crate::bench::runs::cells::{Cell, deciding, figure, mean, number, panel, range};
 use crate::bench::runs::{Kind, Series};
 use crate::bench::table::Table;
@@ -9,10 +9,19 @@ use crate::bench::transfer::short;
 use crate::bench::{Figure, Findings};
 use crate::stats::Interval;
 
-/// What is reported, each in a table and a map of its own.
-const REPORTED: [Kind; 4] = [Kind::First, Kind::Third, Kind::Replay, Kind::Known];
+/// What is reported, each in a table and a map of its own, where it was run.
+const REPORTED: [Kind; 5] = [
+    Kind::First,
+    Kind::Calibrated,
+    Kind::Third,
+    Kind::Replay,
+    Kind::Known,
+];
 /// What users do, and must not lose by.
-const USERS: [Kind; 3] = [Kind::First, Kind::Third, Kind::Replay];
+const USERS: [Kind; 4] = [Kind::First, Kind::Calibrated, Kind::Third, Kind::Replay];
+
+/// The same of random programs.
+const RANDOM: [Kind; 3] = [Kind::First, Kind::Third, Kind::Replay];
 
 const ON_KNOWN: &str = "\"Direct copies wherever possible\" is the reference for what can be had where all is known beforehand: replay of what two runs have tuned \
     with COPYTUNE_DIRECT=force, so with the routines that were found best and without asking whether a direct copy pays. Where it does not pay the other runs can be faster.";
@@ -38,7 +47,7 @@ pub fn findings(
 ) -> Result<Findings, String> {
     let mut findings = Findings::default();
     for group in groups(patterns) {
-        for kind in REPORTED {
+        for kind in REPORTED.into_iter().filter(|&kind| group.has(kind)) {
             findings.tables.push(table(&group, kind));
             findings.plots.push(map(&group, kind));
         }
@@ -116,22 +125,27 @@ impl Group<'_> {
             let mean = |kind, least, wanted: &dyn Fn(&Pattern) -> bool| {
                 self.mean(kind, Kind::Without, least, wanted)
             };
-            let means: [(&'static Target, Option<Interval>); 3] = [
+            let means: [(&'static Target, Option<Interval>); 4] = [
                 (&targets::PATTERNS_THIRD, mean(Kind::Third, LARGE, &between)),
                 (
                     &targets::PATTERNS_WINDOWS,
                     mean(Kind::Third, LARGE_IN_WINDOWS, &window),
                 ),
                 (&targets::PATTERNS_FIRST, mean(Kind::First, LARGE, &between)),
+                (
+                    &targets::PATTERNS_CALIBRATED,
+                    mean(Kind::Calibrated, LARGE, &between),
+                ),
             ];
             for (target, mean) in means {
                 figures.extend(mean.map(|mean| figure(target, self.key.clone(), mean)));
             }
             figures.extend(self.against_the_bound());
         }
-        for kind in USERS {
+        for kind in USERS.into_iter().filter(|&kind| self.has(kind)) {
             let of = format!("{}.{}", self.key, kind.name());
-            let learns = |pattern: &Pattern, bytes| kind == Kind::First && gains(pattern, bytes);
+            let is_first = matches!(kind, Kind::First | Kind::Calibrated);
+            let learns = |pattern: &Pattern, bytes| is_first && gains(pattern, bytes);
             let (learning, others): (Vec<_>, Vec<_>) = self
                 .cells(kind)
                 .partition(|(pattern, bytes, _)| learns(pattern, *bytes));
@@ -142,8 +156,49 @@ impl Group<'_> {
                 let cells: Vec<Cell> = cells.into_iter().map(|(_, _, cell)| cell).collect();
                 figures.extend(deciding(target, &of, &cells));
             }
+            figures.extend(deciding(&targets::PATTERNS_WHOLE, &of, &self.whole(kind)));
+            figures.extend(deciding(&targets::PATTERNS_RATE, &of, &self.rates(kind)));
         }
+        figures.extend(self.empty());
         figures
+    }
+
+    /// Whether it was run so.
+    fn has(&self, kind: Kind) -> bool {
+        let mut series = self.series.iter();
+        series.any(|(_, series)| series.kinds.contains(&kind))
+    }
+
+    /// The whole job of each pattern.
+    fn whole(&self, kind: Kind) -> Vec<Cell<'_>> {
+        let series = self.series.iter().map(|(pattern, series)| Cell {
+            of: pattern.name.to_owned(),
+            speed: Box::new(move |confidence| series.whole_speed(kind, confidence)),
+        });
+        series.collect()
+    }
+
+    /// Each window's small messages together.
+    fn rates(&self, kind: Kind) -> Vec<Cell<'_>> {
+        let windows = self.series.iter().filter_map(|(pattern, series)| {
+            let sizes = series.sizes.iter().enumerate();
+            let small = sizes.filter(|(_, bytes)| **bytes <= SMALL);
+            let small: Vec<usize> = small.map(|(place, _)| place).collect();
+            let is_asked = pattern.sort == Sort::Window && !small.is_empty();
+            is_asked.then(|| Cell {
+                of: pattern.name.to_owned(),
+                speed: Box::new(move |confidence| series.speed(kind, &small, confidence)),
+            })
+        });
+        windows.collect()
+    }
+
+    /// The ping-pong of nothing, in the third run, after others.
+    fn empty(&self) -> Option<Figure> {
+        let (_, series) = (self.series.iter()).find(|(pattern, _)| pattern.name == "pingpong")?;
+        let place = series.sizes.iter().position(|&bytes| bytes == 0)?;
+        let speed = series.speed(Kind::Third, &[place], 0.95)?;
+        Some(figure(&targets::PATTERNS_EMPTY, self.key.clone(), speed))
     }
 
     /// The pattern whose third run is the farthest from the reference.
@@ -175,8 +230,19 @@ impl Group<'_> {
         })
     }
 
+    /// Those of the pattern that has the most.
     fn sizes(&self) -> &[u64] {
-        self.series.first().map_or(&[], |(_, series)| &series.sizes)
+        let all = self.series.iter().map(|(_, series)| &series.sizes[..]);
+        all.max_by_key(|sizes| sizes.len()).unwrap_or_default()
+    }
+
+    /// A pattern's speed at each of these; `None` where it does not have that size.
+    fn speeds(&self, series: &Series, kind: Kind) -> Vec<Option<Interval>> {
+        let speed = |bytes: &u64| {
+            let place = series.sizes.iter().position(|one| one == bytes)?;
+            series.speed(kind, &[place], 0.95)
+        };
+        self.sizes().iter().map(speed).collect()
     }
 }
 
@@ -196,8 +262,7 @@ fn table(group: &Group, kind: Kind) -> Table {
         &heads,
     );
     for (pattern, series) in &group.series {
-        let speeds = (0..series.cells()).map(|cell| series.speed(kind, &[cell], 0.95));
-        let speeds: Vec<Option<Interval>> = speeds.collect();
+        let speeds = group.speeds(series, kind);
         let least = speeds
             .iter()
             .flatten()
@@ -225,10 +290,10 @@ fn table(group: &Group, kind: Kind) -> Table {
 }
 
 fn map(group: &Group, kind: Kind) -> crate::plot::Panel {
-    let rows = group.series.iter().map(|(pattern, series)| {
-        let speeds = (0..series.cells()).map(|cell| series.speed(kind, &[cell], 0.95));
-        (pattern.name.to_owned(), speeds.collect())
-    });
+    let rows = group
+        .series
+        .iter()
+        .map(|(pattern, series)| (pattern.name.to_owned(), group.speeds(series, kind)));
     panel(
         format!("{}: {}, by bytes of a message", group.title, kind.title()),
         group.sizes().iter().map(|&bytes| short(bytes)).collect(),
@@ -254,7 +319,7 @@ fn random_table(random: &[Series]) -> Table {
         ],
     );
     for group in by_library(random) {
-        for kind in USERS {
+        for kind in RANDOM {
             let together = random_mean(group, kind);
             let speeds = group
                 .iter()
@@ -282,7 +347,7 @@ fn random_mean(group: &[Series], kind: Kind) -> Option<Interval> {
 fn random_figures(random: &[Series]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for group in by_library(random) {
-        for kind in USERS {
+        for kind in RANDOM {
             let of = format!("{}.{}", group[0].library.key(), kind.name());
             let together = random_mean(group, kind);
             let target = &targets::PATTERNS_RANDOM;

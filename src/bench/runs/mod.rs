@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How a program is run.
@@ -27,6 +27,8 @@ pub enum Kind {
     Without,
     /// Tuning from nothing.
     First,
+    /// Tuning from nothing but a calibration of the machine.
+    Calibrated,
     /// Tuning after two runs.
     Third,
     /// Replay of what two runs have tuned.
@@ -41,6 +43,7 @@ impl Kind {
         match self {
             Kind::Without => "without",
             Kind::First => "first",
+            Kind::Calibrated => "calibrated",
             Kind::Third => "third",
             Kind::Replay => "replay",
             Kind::Known => "known",
@@ -52,6 +55,7 @@ impl Kind {
         match self {
             Kind::Without => "without copytune",
             Kind::First => "first run",
+            Kind::Calibrated => "first run after a calibration",
             Kind::Third => "third run",
             Kind::Replay => "replay",
             Kind::Known => "direct copies wherever possible",
@@ -72,6 +76,11 @@ pub(super) const ROUNDS_OF_A_STATE: usize = 4;
 /// Runs that prepare one.
 pub(super) const PREPARING: usize = 2;
 
+/// How many times as long a job may take with copytune, and how many seconds more.
+pub const LONGER: f64 = 1.01;
+/// See [`LONGER`].
+pub const LATER: f64 = 0.02;
+
 /// How long a run may take whose ranks wait for a core with each message.
 const CROWDED: Duration = Duration::from_secs(3600);
 
@@ -79,13 +88,16 @@ const CROWDED: Duration = Duration::from_secs(3600);
 pub const INTERNAL_ERROR: &str = "off in this process after an internal error";
 
 /// What a run found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     /// Seconds by cell: message size, or one for the whole program.
     pub seconds: Vec<f64>,
     /// What was computed, where it can be compared.
     #[serde(default)]
     pub result: String,
+    /// Seconds of the whole job, from the launcher's start to its end.
+    #[serde(default)]
+    pub whole: f64,
 }
 
 /// A program with its arguments under one library.
@@ -102,6 +114,8 @@ pub struct Case<'a> {
     pub sizes: Vec<u64>,
     /// A run without copytune.
     pub job: Job,
+    /// The state directory of a calibration, for [`Kind::Calibrated`].
+    pub calibration: Option<&'a Path>,
     /// Takes the times out of what a run prints.
     pub read: &'a dyn Fn(&str) -> Result<Found, String>,
 }
@@ -211,14 +225,18 @@ impl Case<'_> {
         let step = self.name(&format!("round {round} {}", kind.name()));
         self.setting.journal.step(&step, || {
             let state = self.directory()?;
-            if kind.is_prepared() {
-                copy(&self.state(round), state.path())?;
+            let from = match kind {
+                Kind::Calibrated => self.calibration.map(Path::to_owned),
+                kind => kind.is_prepared().then(|| self.state(round)),
+            };
+            if let Some(from) = from {
+                copy(&from, state.path())?;
             }
             let job = self.job.clone();
             let with = |job: Job| job.preload(&self.setting.shim, state.path());
             self.found(&match kind {
                 Kind::Without => job,
-                Kind::First | Kind::Third => with(job),
+                Kind::First | Kind::Calibrated | Kind::Third => with(job),
                 Kind::Replay => with(job).env("COPYTUNE_MODE", "replay"),
                 Kind::Known => with(job)
                     .env("COPYTUNE_MODE", "replay")
@@ -246,9 +264,11 @@ impl Case<'_> {
             true => job.clone().limit(CROWDED),
             false => job.clone(),
         };
+        let begun = Instant::now();
         let output = job
             .run(&self.setting.scratch)
             .map_err(|error| cannot(&error))?;
+        let whole = begun.elapsed().as_secs_f64();
         // What ran without copytune would look as if it lost nothing.
         let trouble = output.stderr.lines().find(|l| l.contains(INTERNAL_ERROR));
         if let Some(line) = trouble {
@@ -258,7 +278,7 @@ impl Case<'_> {
         let cells = self.sizes.len().max(1);
         let positive = found.seconds.iter().all(|&seconds| seconds > 0.0);
         match positive && found.seconds.len() == cells {
-            true => Ok(found),
+            true => Ok(Found { whole, ..found }),
             false => Err(cannot("a time is missing")),
         }
     }
@@ -327,6 +347,22 @@ impl Series {
         speed_at(&base, &times, confidence)
     }
 
+    /// The whole job's seconds, one for each round. Empty where it was not run so.
+    fn whole(&self, kind: Kind) -> Vec<f64> {
+        let Some(place) = self.place(kind) else {
+            return Vec::new();
+        };
+        self.found.iter().map(|round| round[place].whole).collect()
+    }
+
+    /// How many times as fast the whole job is as one without copytune that takes [`LONGER`] times as long and [`LATER`] seconds more.
+    /// `None` with fewer than two rounds.
+    pub fn whole_speed(&self, kind: Kind, confidence: f64) -> Option<Interval> {
+        let base = self.whole(Kind::Without).into_iter();
+        let base: Vec<f64> = base.map(|seconds| seconds * LONGER + LATER).collect();
+        speed_at(&base, &self.whole(kind), confidence)
+    }
+
     /// Runs with copytune, and those of them whose result was not that of the run without in the same round.
     pub fn different(&self) -> (usize, usize) {
         let Some(place) = self.place(Kind::Without) else {
@@ -344,9 +380,11 @@ impl Series {
     fn to_json(&self) -> Value {
         let mut seconds = Map::new();
         let mut speeds = Map::new();
+        let mut whole = Map::new();
         for (place, kind) in self.kinds.iter().enumerate() {
             let rounds = self.found.iter().map(|round| json!(round[place].seconds));
             seconds.insert(kind.name().to_owned(), rounds.collect());
+            whole.insert(kind.name().to_owned(), json!(self.whole(*kind)));
             if *kind != Kind::Without {
                 let cells = (0..self.cells()).map(|cell| json!(self.speed(*kind, &[cell], 0.95)));
                 speeds.insert(kind.name().to_owned(), cells.collect());
@@ -354,7 +392,7 @@ impl Series {
         }
         json!({
             "library": self.library.key(), "program": self.program, "ranks": self.ranks, "sizes": self.sizes,
-            "seconds": seconds, "speeds": speeds, "different": self.different().1,
+            "seconds": seconds, "whole": whole, "speeds": speeds, "different": self.different().1,
         })
     }
 }

@@ -8,6 +8,7 @@ fn found(seconds: &[f64], result: &str) -> Found {
     Found {
         seconds: seconds.to_vec(),
         result: result.to_owned(),
+        whole: 0.0,
     }
 }
 
@@ -151,6 +152,10 @@ fn each_kind_of_run_starts_from_its_own_state() {
         said.borrow_mut().push(text.trim().to_owned());
         Ok(found(&[1.0], text.trim()))
     };
+    // Nine lines stand for a calibration.
+    let calibration = dir.path().join("calibration");
+    fs::create_dir_all(calibration.join("in")).expect("writable");
+    fs::write(calibration.join("in/runs"), "\n".repeat(9)).expect("writable");
     let case = Case {
         setting: &setting,
         library: Family::Mpich,
@@ -158,29 +163,40 @@ fn each_kind_of_run_starts_from_its_own_state() {
         ranks: 1,
         sizes: Vec::new(),
         job: Job::alone("sh").args(["-c", script]),
+        calibration: Some(&calibration),
         read: &read,
     };
     const ALL: &[Kind] = &[
         Kind::Without,
         Kind::First,
+        Kind::Calibrated,
         Kind::Third,
         Kind::Replay,
         Kind::Known,
     ];
     let mut progress = Progress::new(runs(ALL, 5));
     let measured = case.measure(ALL, 5, &mut progress).expect("it runs");
-    let expected = ["none", "//1", "//3", "replay//3", "replay/force/3"];
+    let expected = ["none", "//1", "//10", "//3", "replay//3", "replay/force/3"];
     for round in &measured.found {
         let results: Vec<&str> = round.iter().map(|one| one.result.as_str()).collect();
         assert_eq!(results, expected);
     }
     // The fifth round starts from a state of its own.
     assert_eq!(said.borrow().len() as f64, runs(ALL, 5));
-    assert_eq!(said.borrow().len(), 5 * 5 + 2 * 2);
+    assert_eq!(said.borrow().len(), 5 * 6 + 2 * 2);
+    let of = |found: &Found| found.whole;
+    assert!(
+        measured
+            .found
+            .iter()
+            .flatten()
+            .map(of)
+            .all(|whole| whole > 0.0)
+    );
     // What was measured is not measured again.
     let again = case.measure(ALL, 5, &mut progress).expect("it runs");
     assert_eq!(again.found, measured.found);
-    assert_eq!(said.borrow().len(), 29);
+    assert_eq!(said.borrow().len(), 34);
     assert_eq!(
         fs::read_dir(&scratch)
             .expect("there")
@@ -209,6 +225,7 @@ fn a_run_without_times_or_after_an_internal_error_counts_for_nothing() {
             ranks: 1,
             sizes: vec![1, 2],
             job: Job::alone("sh").args(["-c", script]),
+            calibration: None,
             read: &|_| Ok(found(seconds, "")),
         };
         let measured = case.measure(&USUAL[..1], 1, &mut Progress::new(9.0));

@@ -112,6 +112,7 @@ fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
                     job: Job::ranks(library, ranks, programs.join(workload.program))
                         .args(["--class", &class.to_string()])
                         .args(workload.arguments),
+                    calibration: None,
                     read: &read,
                 };
                 series.push(case.measure(USUAL, rounds, &mut progress)?);
@@ -134,6 +135,7 @@ fn read(output: &str) -> Result<Found, String> {
     Ok(Found {
         seconds: vec![seconds],
         result: result.to_owned(),
+        ..Found::default()
     })
 }
 

@@ -134,6 +134,7 @@ mod tests {
             let run = |seconds: f64, result: &str| Found {
                 seconds: vec![seconds],
                 result: result.to_owned(),
+                ..Found::default()
             };
             vec![
                 run(base, "7"),

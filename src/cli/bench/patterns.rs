@@ -8,10 +8,12 @@ use super::Setup;
 use super::outputs::Outputs;
 use super::transfer::rounds;
 use crate::cli::Outcome;
+use crate::cli::calibrate::for_benchmark;
 use crate::cli::values::{by_name, names};
 
 const COMPARED: &str = "\
-Each pattern runs, all sizes in one run and with as many iterations as users' benchmarks have: without copytune; with it for the first time; for the third time; \
+Each pattern runs, all sizes in one run and with as many iterations as users' benchmarks have: without copytune; with it for the first time, also after a \
+calibration of the machine; for the third time; \
 in replay; and, for reference, in replay with direct copies forced wherever possible. Random programs are timed whole. All run by turns.";
 
 /// Patterns of messages by size, and random programs, with and without copytune
@@ -25,7 +27,7 @@ pub struct Args {
     /// Which patterns, by name [default: all; quick: six]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = pattern)]
     patterns: Vec<&'static Pattern>,
-    /// Message sizes, 1 to 4M, as 64,4K [default: 17 from 1 to 4M; quick: 64,2K,8K,64K,1M]
+    /// Message sizes, 0 to 4M, as 64,4K [default: 18 from 0 to 4M; quick: 64,2K,8K,64K,1M]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = bytes)]
     sizes: Vec<u64>,
     /// Numbers of ranks, even [default: 2]
@@ -37,6 +39,9 @@ pub struct Args {
     /// Random programs, 0 to 1000 [default: 200, quick: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1000))]
     programs: Option<u16>,
+    /// No first runs after a calibration, and no minute to make one; so are quick ones
+    #[arg(long)]
+    uncalibrated: bool,
     /// The first seed of the random programs
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
@@ -47,16 +52,24 @@ pub struct Args {
 impl Args {
     /// Measures, prints, and writes the files.
     pub fn run(self) -> Outcome {
-        let request = Request {
+        let mut request = Request {
             patterns: self.patterns,
             sizes: self.sizes,
             ranks: self.ranks,
             rounds: self.rounds,
             programs: self.programs.map(usize::from),
             seed: self.seed,
+            calibration: None,
         };
         self.outputs.check_writable()?;
-        let (setting, _scratch) = self.setup.prepare(NAME, &request)?;
+        let calibrates = !self.setup.quick && !self.uncalibrated;
+        let (setting, _scratch) = self.setup.prepare(NAME, &(&request, calibrates))?;
+        if calibrates {
+            match for_benchmark(&setting) {
+                Ok(dir) => request.calibration = Some(dir),
+                Err(why) => eprintln!("copytune: no first runs after a calibration: {why}"),
+            }
+        }
         self.outputs.emit(measure(&request, &setting)?)
     }
 }
@@ -73,8 +86,8 @@ fn bytes(text: &str) -> Result<u64, String> {
     const MOST_BYTES: u64 = 4 << 20;
     let bytes = parse_bytes(text).and_then(|bytes| u64::try_from(bytes).ok());
     bytes
-        .filter(|bytes| (1..=MOST_BYTES).contains(bytes))
-        .ok_or_else(|| "a size from 1 to 4M".to_owned())
+        .filter(|bytes| (0..=MOST_BYTES).contains(bytes))
+        .ok_or_else(|| "a size from 0 to 4M".to_owned())
 }
 
 fn ranks(text: &str) -> Result<usize, String> {

@@ -1,18 +1,28 @@
-use super::super::{KINDS, PATTERNS};
+use super::super::{CALIBRATED_KINDS, KINDS, PATTERNS};
 use super::*;
 use crate::bench::mpi::Family;
 use crate::bench::runs::Found;
 use crate::bench::targets::Verdict;
 
-/// A pattern that is, in every run with copytune, so many times as fast by size; direct copies when all is known twice as fast.
+/// A pattern that is, in every run with copytune, so many times as fast by size; direct copies when all is known twice as fast. The
+/// whole job is as fast, but that of a broadcast a tenth slower.
 fn measured(name: &str, sizes: &[u64], factors: &[f64]) -> (&'static Pattern, Series) {
+    measured_in(KINDS, name, sizes, factors)
+}
+
+fn measured_in(
+    kinds: &'static [Kind],
+    name: &str,
+    sizes: &[u64],
+    factors: &[f64],
+) -> (&'static Pattern, Series) {
     let pattern = PATTERNS
         .iter()
         .find(|one| one.name == name)
         .expect("a pattern");
     let round = |number: usize| {
         let base = 1.0 + number as f64;
-        let kinds = KINDS.iter().map(|kind| {
+        let kinds = kinds.iter().map(|kind| {
             let times = factors.iter().map(|factor| match kind {
                 Kind::Without => base,
                 Kind::Known => base / 2.0,
@@ -21,6 +31,11 @@ fn measured(name: &str, sizes: &[u64], factors: &[f64]) -> (&'static Pattern, Se
             Found {
                 seconds: times.collect(),
                 result: String::new(),
+                whole: match (name, kind) {
+                    ("bcast", Kind::Without) => base,
+                    ("bcast", _) => base * 1.1,
+                    _ => base,
+                },
             }
         });
         kinds.collect()
@@ -30,7 +45,7 @@ fn measured(name: &str, sizes: &[u64], factors: &[f64]) -> (&'static Pattern, Se
         program: name.to_owned(),
         ranks: 2,
         sizes: sizes.to_vec(),
-        kinds: KINDS,
+        kinds,
         found: (0..5).map(round).collect(),
     };
     (pattern, series)
@@ -50,8 +65,9 @@ fn told(findings: &Findings) -> Vec<(String, f64, Verdict)> {
 #[test]
 fn each_target_has_the_cells_that_it_asks_for() {
     let sizes = [64, 8 << 10, 32 << 10];
+    let with_empty = [64, 8 << 10, 32 << 10, 0];
     let patterns = [
-        measured("pingpong", &sizes, &[0.99, 2.0, 2.0]),
+        measured("pingpong", &with_empty, &[0.99, 2.0, 2.0, 0.98]),
         measured("window-64", &sizes, &[0.97, 0.96, 4.0]),
         measured("bcast", &sizes, &[1.0, 0.5, 1.0]),
     ];
@@ -75,9 +91,22 @@ fn each_target_has_the_cells_that_it_asks_for() {
             0.5,
             short,
         ),
+        // 1.03 / 1.1, where a second takes 1.01 and 0.02 seconds more; later rounds take longer.
+        ("patterns-whole.openmpi.2.first.bcast", 0.925, short),
+        (
+            "patterns-message-rate.openmpi.2.first.window-64",
+            0.97,
+            short,
+        ),
         (
             "patterns-nowhere-slower.openmpi.2.third.bcast.8K",
             0.5,
+            short,
+        ),
+        ("patterns-whole.openmpi.2.third.bcast", 0.925, short),
+        (
+            "patterns-message-rate.openmpi.2.third.window-64",
+            0.97,
             short,
         ),
         (
@@ -85,6 +114,13 @@ fn each_target_has_the_cells_that_it_asks_for() {
             0.5,
             short,
         ),
+        ("patterns-whole.openmpi.2.replay.bcast", 0.925, short),
+        (
+            "patterns-message-rate.openmpi.2.replay.window-64",
+            0.97,
+            short,
+        ),
+        ("patterns-empty.openmpi.2", 0.98, short),
     ];
     let golden = golden.map(|(name, value, verdict)| (name.to_owned(), value, verdict));
     assert_eq!(told(&findings), golden);
@@ -113,13 +149,47 @@ fn tables_have_every_cell_with_mean_and_least() {
 }
 
 #[test]
+fn first_runs_after_a_calibration_have_targets_of_their_own() {
+    let sizes = [64, 8 << 10];
+    let patterns = [measured_in(
+        CALIBRATED_KINDS,
+        "pingpong",
+        &sizes,
+        &[1.0, 1.5],
+    )];
+    let findings = findings(&patterns, &[]).expect("times");
+    let told = told(&findings);
+    let of = |name: &str| told.iter().find(|(one, ..)| one == name).cloned();
+    let calibrated = of("patterns-calibrated.openmpi.2").expect("a figure");
+    assert_eq!((calibrated.1, calibrated.2), (1.5, Verdict::Short));
+    let cell = of("patterns-first-nowhere-slower.openmpi.2.calibrated.pingpong.8K");
+    assert!(cell.is_some_and(|(.., verdict)| verdict == Verdict::Met));
+    assert_eq!((findings.tables.len(), findings.plots.len()), (5, 5));
+}
+
+#[test]
+fn a_size_that_not_every_pattern_has_is_left_open() {
+    let patterns = [
+        measured("halo-2d", &[64], &[1.0]),
+        measured("pingpong", &[64, 0], &[1.0, 2.0]),
+    ];
+    let table = &findings(&patterns, &[]).expect("times").tables[0];
+    assert_eq!(table.heads[1..3], ["64", "0"]);
+    assert_eq!(table.rows[0][1..3], ["1.00", "-"]);
+    assert_eq!(table.rows[1][1..3], ["1.00", "2.00"]);
+}
+
+#[test]
 fn on_other_numbers_of_ranks_no_gain_is_asked_for() {
     let mut pattern = measured("pingpong", &[64, 8 << 10], &[1.0, 1.0]);
     pattern.1.ranks = 4;
     let findings = findings(&[pattern], &[]).expect("times");
     let names = told(&findings).into_iter().map(|(name, ..)| name);
     assert!(
-        names.clone().count() == 4 && names.clone().all(|name| name.contains("slower.openmpi.4"))
+        names.clone().count() == 7
+            && names.clone().all(|name| {
+                name.contains("slower.openmpi.4") || name.contains("whole.openmpi.4")
+            })
     );
 }
 
