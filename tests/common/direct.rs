@@ -98,12 +98,15 @@ pub fn assert_clean(outcome: &Outcome, name: &str) {
     }
 }
 
-/// The program has noticed that what it was promised is not so (tests/programs/check.h): tests like this one see such faults.
+/// The program has noticed that what it was promised is not so, and has said so (tests/programs/check.h): tests like this one see
+/// such faults. The launcher's status says less: where both ranks end with 70 at once, that of MPICH 4.0.2 ended with 1 in 9 of
+/// 300 runs (without copytune).
 pub fn assert_caught(outcome: &Outcome, name: &str) {
-    /// A condition that does not hold, or a wrong byte.
-    const FOUND_WRONG: [Option<i32>; 2] = [Some(70), Some(71)];
+    let said = [": failed: ", "is wrong"]
+        .iter()
+        .any(|words| outcome.stderr.contains(words));
     assert!(
-        FOUND_WRONG.contains(&outcome.status.code()) || outcome.stderr.contains("is wrong"),
+        said && !outcome.status.success(),
         "{name}: {}\n{}",
         outcome.status,
         outcome.stderr
