@@ -3,7 +3,8 @@
    The grid is cut in columns along z. In each iteration a lower sweep runs through all points from one
    corner to the opposite one and an upper sweep back: a process works on a plane when it has the edges
    that its neighbours have computed before it, and hands its own on, so the processes form a pipeline
-   of many small messages. Norms of the last residual and of the error are compared with the official ones. */
+   of many small messages. Norms of the last residual and of the error, and an
+   integral over the surface of a box, are compared with the official ones. */
 #include "lu_flow.h"
 #include "workload.h"
 
@@ -17,26 +18,30 @@ static const double omega = 1.2, tolerance = 1e-8;
 
 static const struct {
     int points, iterations;
-    double dt, residual[UNKNOWNS], error[UNKNOWNS]; /* official norms */
+    double dt, residual[UNKNOWNS], error[UNKNOWNS], surface; /* official norms, and the surface integral */
 } classes[CLASSES] = {
     {12, 50, 0.5,
      {1.6196343210976702e-02, 2.1976745164821318e-03, 1.5179927653399185e-03, 1.5029584435994323e-03,
       3.4264073155896461e-02},
      {6.4223319957960924e-04, 8.4144342047347926e-05, 5.8588269616485186e-05, 5.8474222595157350e-05,
-      1.3103347914111294e-03}},
+      1.3103347914111294e-03},
+     7.8418928865937083},
     {33, 300, 1.5e-3,
      {0.1236511638192e+02, 0.1317228477799e+01, 0.2550120713095e+01, 0.2326187750252e+01, 0.2826799444189e+02},
-     {0.4867877144216e+00, 0.5064652880982e-01, 0.9281818101960e-01, 0.8570126542733e-01, 0.1084277417792e+01}},
+     {0.4867877144216e+00, 0.5064652880982e-01, 0.9281818101960e-01, 0.8570126542733e-01, 0.1084277417792e+01},
+     11.61399311023},
     {64, 250, 2.0,
      {7.7902107606689367e+02, 6.3402765259692870e+01, 1.9499249727292479e+02, 1.7845301160418537e+02,
       1.8384760349464247e+03},
      {2.9964085685471943e+01, 2.8194576365003349e+00, 7.3473412698774742e+00, 6.7139225687777051e+00,
-      7.0715315688392578e+01}},
+      7.0715315688392578e+01},
+     26.030925604886277},
     {102, 250, 2.0,
      {3.5532672969982736e+03, 2.6214750795310692e+02, 8.8333721850952190e+02, 7.7812774739425265e+02,
       7.3087969592545314e+03},
      {1.1401176380212709e+02, 8.1098963655421574e+00, 2.8480597317698308e+01, 2.5905394567832939e+01,
-      2.6054907504857413e+02}},
+      2.6054907504857413e+02},
+     47.887162703308227},
 };
 
 /* What a process has of an axis that is cut. */
@@ -322,10 +327,42 @@ static void compute_norms(struct solver *s, bool of_error, double norms[UNKNOWNS
         norms[m] = sqrt(norms[m] / (inner * inner * inner));
 }
 
-static bool agree(const double computed[UNKNOWNS], const double official[UNKNOWNS])
+/* How many of the cells between the points first to last of a line meet in a point: 0, 1 or 2. */
+static int cells_at(int point, int first, int last)
+{
+    return point < first || point > last ? 0 : (point > first) + (point < last);
+}
+
+/* The integral of the pressure over the faces of a box inside the grid, by the mean of a cell's four corners. The box is the
+   suite's: it leaves out one layer of points, at the far y and the near z two. */
+static double integrate_surface(struct solver *s)
+{
+    const int n = s->flow.points, first[DIMENSIONS] = {1, 1, 2}, last[DIMENSIONS] = {n - 2, n - 3, n - 2};
+    const double area = 1 / ((n - 1.0) * (n - 1.0));
+    double sum = 0;
+    for (int k = first[2]; k <= last[2]; k++) {
+        for (int j = 0; j < s->y.count; j++) {
+            for (int i = 0; i < s->x.count; i++) {
+                const int index[DIMENSIONS] = {s->x.begin + i, s->y.begin + j, k};
+                int cells[DIMENSIONS], met = 0;
+                for (int d = 0; d < DIMENSIONS; d++)
+                    cells[d] = cells_at(index[d], first[d], last[d]);
+                for (int d = 0; d < DIMENSIONS; d++)
+                    if (index[d] == first[d] || index[d] == last[d])
+                        met += cells[(d + 1) % DIMENSIONS] * cells[(d + 2) % DIMENSIONS];
+                if (met > 0)
+                    sum += met * pressure(at(s, s->u, k, j, i));
+            }
+        }
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, s->comm);
+    return sum * area / 4;
+}
+
+static bool agree(int count, const double *computed, const double *official)
 {
     bool all = true;
-    for (int m = 0; m < UNKNOWNS; m++)
+    for (int m = 0; m < count; m++)
         all = all && fabs(computed[m] - official[m]) <= tolerance * fabs(official[m]);
     return all;
 }
@@ -366,7 +403,7 @@ int main(int argc, char **argv)
         {0}};
     struct solver s = {0};
     struct outcome outcome = {.program = "NAS LU (written anew from the published problem)", .unit = "point updates"};
-    double residual[UNKNOWNS], error[UNKNOWNS];
+    double residual[UNKNOWNS], error[UNKNOWNS], surface;
 
     MPI_Init(&argc, &argv);
     read_options(argc, argv, options);
@@ -382,12 +419,15 @@ int main(int argc, char **argv)
     outcome.seconds = clock_stop(start);
     compute_norms(&s, false, residual);
     compute_norms(&s, true, error);
-    outcome.verified = agree(residual, classes[class].residual) && agree(error, classes[class].error);
+    surface = integrate_surface(&s);
+    outcome.verified = agree(UNKNOWNS, residual, classes[class].residual) &&
+                       agree(UNKNOWNS, error, classes[class].error) && agree(1, &surface, &classes[class].surface);
     outcome.class = class;
     outcome.operations = pow(s.flow.points, 3) * classes[class].iterations;
     snprintf(outcome.size, sizeof outcome.size, "%d points a side, %d iterations, %ld planes a message", s.flow.points,
              classes[class].iterations, planes);
-    snprintf(outcome.result, sizeof outcome.result, "residual %.10e, error %.10e of density", residual[0], error[0]);
+    snprintf(outcome.result, sizeof outcome.result, "residual %.10e, error %.10e of density, surface integral %.10e", residual[0],
+             error[0], surface);
     free(s.u);
     free(s.forcing);
     free(s.v);

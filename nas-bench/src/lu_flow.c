@@ -56,16 +56,21 @@ static struct state state_of(const double u[UNKNOWNS])
     return s;
 }
 
+double pressure(const double u[UNKNOWNS])
+{
+    return c2 * (u[4] - u[0] * state_of(u).half_square);
+}
+
 /* What flows through a plane at right angles to the direction, viscosity apart. */
 static void convective_flux(int direction, const double u[UNKNOWNS], double flux[UNKNOWNS])
 {
     struct state s = state_of(u);
-    double velocity = s.velocity[direction], pressure = c2 * (u[4] - u[0] * s.half_square);
+    double velocity = s.velocity[direction], force = pressure(u);
     flux[0] = u[1 + direction];
     for (int d = 0; d < DIMENSIONS; d++)
         flux[1 + d] = u[1 + d] * velocity;
-    flux[1 + direction] += pressure;
-    flux[4] = (u[4] + pressure) * velocity;
+    flux[1 + direction] += force;
+    flux[4] = (u[4] + force) * velocity;
 }
 
 /* The viscous flux between two points next to each other. */

@@ -16,6 +16,9 @@ struct flow make_flow(int points);
 /* The exact solution at a point, indices from 0. */
 void exact_solution(const struct flow *flow, const int index[DIMENSIONS], double u[UNKNOWNS]);
 
+/* The pressure at a point. */
+double pressure(const double u[UNKNOWNS]);
+
 /* Adds the flow's change in one direction to the right sides of inner points `first` to `last` of a line. Both
    pointers are to the first of them, and there is a point each `step` numbers; values from first - 2 to last + 2 are
    read, as far as the grid goes. */

@@ -33,12 +33,23 @@ const fn workload(
     }
 }
 
-/// All of them.
-pub static WORKLOADS: [Workload; 13] = [
+/// All of them: the programs with what they do by default, and the ways of communication that differ most from it.
+pub static WORKLOADS: [Workload; 20] = [
     workload("sor", "sor", &[]),
+    workload(
+        "sor-rows",
+        "sor",
+        &["--partition", "rows", "--halo", "blocking"],
+    ),
+    workload(
+        "sor-types",
+        "sor",
+        &["--halo", "persistent", "--border", "type"],
+    ),
     workload("sort-radix", "sort", &["--algorithm", "radix"]),
     workload("sort-sample", "sort", &["--algorithm", "sample"]),
     workload("column-sort", "superstep", &["--algorithm", "column"]),
+    workload("sample-supersteps", "superstep", &["--algorithm", "sample"]),
     workload(
         "radix-badly-placed",
         "superstep",
@@ -46,10 +57,14 @@ pub static WORKLOADS: [Workload; 13] = [
     ),
     workload("is", "is", &[]),
     workload("ft", "ft", &[]),
+    workload("ft-pairs", "ft", &["--exchange", "pairs"]),
     workload("lu", "lu", &[]),
     workload("em3d", "em3d", &[]),
+    workload("em3d-mail", "em3d", &["--aggregate", "50"]),
     workload("puzzle", "puzzle", &[]),
+    workload("puzzle-single", "puzzle", &["--aggregate", "1"]),
     workload("eigen", "eigen", &[]),
+    workload("eigen-pushing", "eigen", &["--strategy", "pushing"]),
     workload("circuit", "circuit", &[]),
     workload("pipe", "pipe", &[]),
 ];
