@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Parser;
 use copytune_core::bench::Progress;
 use copytune_core::compare::{Comparison, Phase, Processes, Request, compare};
-use copytune_core::launch::Line;
+use copytune_core::launch::{Line, remark};
 use copytune_core::options::Options;
 use copytune_core::settings::{self, guard::FEWEST_ASKED};
 
@@ -106,6 +106,7 @@ impl Args {
         let mut found = compare(&request, &mut processes, Some(Progress::new(1.0)))?;
         found.command = without.shell().to_string_lossy().into_owned();
         found.with_copytune = with.shell().to_string_lossy().into_owned();
+        found.notes.extend(remark(&self.command).map(|sentence| format!("{sentence}.")));
         if std::fs::read_dir(&state).map_or(true, |mut files| files.next().is_none()) {
             found.notes.push("copytune saved nothing: no rank got to MPI_Finalize with it here, so there was nothing to learn or to use.".to_owned());
         }

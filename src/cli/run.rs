@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use clap::Parser;
-use copytune_core::launch::{Line, Preload, watch};
+use copytune_core::launch::{Line, Preload, remark, watch};
 use copytune_core::options::Options;
 
 use super::Outcome;
@@ -106,6 +106,11 @@ impl Args {
             text.push("\n");
             io::stdout().write_all(text.as_bytes())?;
             return Ok(ExitCode::SUCCESS);
+        }
+        if self.log.as_deref() != Some("quiet")
+            && let Some(sentence) = remark(&self.command)
+        {
+            let _ = writeln!(io::stderr(), "copytune: {sentence}");
         }
         let mut command = line.command();
         let cannot = |error: io::Error| format!("{} cannot be started: {error}", self.command[0].display());

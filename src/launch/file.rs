@@ -29,8 +29,8 @@ pub enum Content {
     Program(Program),
     /// A program for another architecture, which is named.
     Foreign(String),
-    /// A script, with its interpreter.
-    Script(String),
+    /// A script, with its interpreter and what that is given (execve(2)).
+    Script(Vec<String>),
     /// Anything else.
     Other,
 }
@@ -110,8 +110,8 @@ fn content(mut file: File) -> io::Result<Content> {
     if let Some(line) = head.strip_prefix(b"#!") {
         let line = line.split(|byte| *byte == b'\n').next().unwrap_or(line);
         let line = String::from_utf8_lossy(line);
-        let interpreter = line.split_whitespace().next().unwrap_or_default();
-        return Ok(Content::Script(interpreter.to_owned()));
+        let words = line.split_whitespace().map(str::to_owned);
+        return Ok(Content::Script(words.collect()));
     }
     if !head.starts_with(&elf::ELFMAG) || head.len() < 20 {
         return Ok(Content::Other);
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn each_hindrance_has_its_sentence() {
-        let script = || facts(Content::Script("/bin/sh".to_owned()));
+        let script = || facts(Content::Script(vec!["/bin/sh".to_owned()]));
         let said = |facts: &Facts, musl| refusal(Path::new("./p"), facts, musl);
         assert_eq!(said(&with_loader(GNU), false), None);
         assert_eq!(said(&with_loader(MUSL), true), None);
@@ -361,7 +361,8 @@ mod tests {
             Facts::of(&path)
         };
         let script = write("script", b"#! /usr/bin/env python3\nprint()\n").expect("facts");
-        assert_eq!(script.content, Content::Script("/usr/bin/env".to_owned()));
+        let words = ["/usr/bin/env", "python3"].map(str::to_owned).to_vec();
+        assert_eq!(script.content, Content::Script(words));
         assert!(!script.executable && !script.privileged);
         assert_eq!(
             write("text", b"hello").expect("facts").content,

@@ -20,4 +20,4 @@ pub use file::{Content, Facts, libraries};
 pub use job::Job;
 pub use library::{LIBRARY, library};
 pub use line::Line;
-pub use plan::Preload;
+pub use plan::{Preload, remark};

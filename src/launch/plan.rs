@@ -25,8 +25,10 @@ const KNOWN: &str = "mpirun and mpiexec of Open MPI, MPICH and Intel MPI, prteru
 /// Programs that run scripts, as their file names begin.
 const INTERPRETERS: &[&str] = &[
     "python", "pypy", "perl", "ruby", "julia", "Rscript", "R", "lua", "tclsh", "octave", "node",
-    "sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish",
 ];
+
+/// Those that mostly start other programs.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish"];
 
 impl Line {
     /// The command with the library preloaded into its ranks.
@@ -213,7 +215,7 @@ fn check(path: &Path, facts: &Facts, musl: bool) -> Result<(), String> {
     let Content::Script(interpreter) = &facts.content else {
         return Ok(());
     };
-    let interpreter = Path::new(interpreter);
+    let interpreter = Path::new(interpreter.first().map_or("", String::as_str));
     let hindered = Facts::of(interpreter)
         .ok()
         .and_then(|facts| refusal(interpreter, &facts, musl));
@@ -252,13 +254,42 @@ fn check_alone(name: &OsStr, path: &Path, musl: bool) -> Result<(), String> {
     }
 }
 
+/// A sentence where the library gets into more than ranks.
+pub fn remark(words: &[OsString]) -> Option<String> {
+    let first = words.first()?;
+    let (path, family) = launcher(first).ok()?;
+    let is_shell = match Facts::of(&path).ok()?.content {
+        Content::Script(line) => {
+            let mut words = line.iter().map(Path::new);
+            let interpreter = words.next()?;
+            match interpreter.file_name()? == "env" {
+                // `env -S` takes options and variables first (env(1)).
+                true => words.any(|word| is_named(word, SHELLS)),
+                false => is_named(interpreter, SHELLS),
+            }
+        }
+        _ => is_named(&path, SHELLS),
+    };
+    (family.is_none() && is_shell).then(|| {
+        format!(
+            "{} is run by a shell: whatever it starts gets the library, launchers and daemons too; to reach the ranks alone, put `copytune run --` before the launcher inside it",
+            first.display()
+        )
+    })
+}
+
 fn is_interpreter(path: &Path) -> bool {
+    is_named(path, INTERPRETERS) || is_named(path, SHELLS)
+}
+
+/// Whether a file has one of these names, perhaps with a version.
+fn is_named(path: &Path, names: &[&str]) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let version = |rest: &str| {
         rest.chars()
             .all(|c| c.is_ascii_digit() || c == '.' || c == '-')
     };
-    INTERPRETERS
+    names
         .iter()
         .any(|known| name.strip_prefix(known).is_some_and(version))
 }
@@ -365,6 +396,29 @@ mod tests {
         preload.library = "/a b/libcopytune.so".into();
         let said = Line::with_library(&words, &preload).expect_err("a space");
         assert!(said.contains("--lib"), "{said}");
+    }
+
+    #[test]
+    fn of_a_shell_it_is_said_that_all_gets_the_library() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for (name, head, expected) in [
+            ("job", "#!/bin/sh\n", true),
+            ("by-env", "#!/usr/bin/env bash\n", true),
+            ("with-options", "#! /usr/bin/env -S A=1 bash -e\n", true),
+            ("python", "#!/usr/bin/env python3\n", false),
+            ("text", "hello\n", false),
+            ("empty", "#!\n", false),
+        ] {
+            let path = script(dir.path(), name, head);
+            let said = remark(&[path.clone().into_os_string()]);
+            assert_eq!(said.is_some(), expected, "{name}: {said:?}");
+            assert!(said.is_none_or(|said| said.starts_with(&*path.to_string_lossy())));
+        }
+        assert!(remark(&["sh".into(), "-c".into()]).is_some());
+        assert_eq!(remark(&["no-such-command".into()]), None);
+        // A launcher that is a shell script passes variables on by its own option.
+        let hydra = script(dir.path(), "mpiexec.hydra", "#!/bin/sh\n");
+        assert_eq!(remark(&[hydra.into_os_string()]), None);
     }
 
     #[test]
