@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use copytune_core::bench::Results;
+use copytune_core::bench::{Figure, Results};
 
 use crate::cli::Outcome;
 use crate::cli::output::{writable, write_whole};
@@ -57,8 +57,12 @@ impl Outputs {
         write(&self.csv, &|| Ok(results.to_csv()))?;
         write(&self.svg, &|| Ok(results.to_svg()))?;
         write(&self.html, &|| Ok(results.to_html()))?;
-        let short = results.findings.figures.iter().any(|figure| !figure.met());
-        Ok(ExitCode::from(u8::from(self.check && short)))
+        Ok(self.status(&results.findings.figures))
+    }
+
+    fn status(&self, figures: &[Figure]) -> ExitCode {
+        let all_met = figures.iter().all(Figure::met);
+        ExitCode::from(u8::from(self.check && !all_met))
     }
 }
 
@@ -72,5 +76,48 @@ fn print(results: &Results) {
     }
     for figure in &results.findings.figures {
         println!("{figure}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use copytune_core::bench::targets;
+    use copytune_core::stats::Interval;
+
+    #[test]
+    fn a_target_that_is_not_shown_is_not_met() {
+        let outputs = |check| Outputs {
+            check,
+            json: None,
+            csv: None,
+            svg: None,
+            html: None,
+        };
+        // How many times as fast: at least 0.99, shown to 0.98.
+        let figure = |value: f64, low: f64, high: f64| Figure {
+            target: &targets::WORKLOADS,
+            of: String::new(),
+            value,
+            interval: Some(Interval {
+                estimate: value,
+                low,
+                high,
+            }),
+        };
+        let met = || figure(1.0, 0.99, 1.01);
+        let short = || figure(0.9, 0.89, 0.91);
+        let not_shown = || figure(1.0, 0.5, 2.0);
+        for (figures, expected) in [
+            (vec![], 0),
+            (vec![met(), met()], 0),
+            (vec![met(), short()], 1),
+            (vec![not_shown(), met()], 1),
+        ] {
+            let verdicts: Vec<_> = figures.iter().map(Figure::verdict).collect();
+            let status = |check| outputs(check).status(&figures);
+            assert_eq!(status(true), ExitCode::from(expected), "{verdicts:?}");
+            assert_eq!(status(false), ExitCode::SUCCESS, "{verdicts:?}");
+        }
     }
 }
