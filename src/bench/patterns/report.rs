@@ -62,7 +62,7 @@ pub fn findings(
         findings.notes.push(ON_RANDOM.to_owned());
     }
     match findings.tables.is_empty() {
-        true => Err("nothing was measured".to_owned()),
+        true => Err("nothing was measured: none of these patterns has messages of these --sizes (halo exchanges have none of 0 bytes), and no --programs were asked for".to_owned()),
         false => Ok(findings),
     }
 }
