@@ -34,33 +34,40 @@ fn result<'a>(outcome: &'a Outcome, what: &str) -> &'a str {
     lines().next().expect("one line")
 }
 
-/// Runs class S with one of the argument lists on 1 rank, with the next on 2, and so on to 4 with each library. Without copytune all
-/// results are one; with it too, on 2 ranks with kernel and direct copies, on others with copies in user space.
+/// Where class S runs: each of four argument lists on 2 or 4 ranks, and besides on 3 or 1.
+const RUNS: [(Library, usize); 8] = [
+    (Library::OpenMpi, 2),
+    (Library::OpenMpi, 4),
+    (Library::Mpich, 2),
+    (Library::Mpich, 4),
+    (Library::OpenMpi, 3),
+    (Library::Mpich, 3),
+    (Library::OpenMpi, 1),
+    (Library::Mpich, 1),
+];
+
+/// Runs class S as [`RUNS`] says, with one argument list after the other. Without copytune all results are one; with it too, on 2
+/// ranks with kernel and direct copies, on others with copies in user space.
 fn same_result_everywhere(name: &str, arguments: &[&[&str]]) {
     let mut expected: Option<String> = None;
-    let mut lists = arguments.iter().cycle();
-    for &library in BOTH {
-        let program = nas_bench::program(library, name);
-        for ranks in 1..=4 {
-            let list = lists.next().expect("a list of arguments");
-            let job = Job::ranks(library, ranks, &program)
-                .args(["--class", "S"])
-                .args(*list);
-            let what = format!("{name} {list:?} on {ranks} ranks under {library:?}");
-            let bare = job.run();
-            let expected = expected.get_or_insert_with(|| result(&bare, &what).to_owned());
-            assert_eq!(result(&bare, &what), expected, "{what}");
+    for ((library, ranks), list) in RUNS.into_iter().zip(arguments.iter().cycle()) {
+        let job = Job::ranks(library, ranks, nas_bench::program(library, name))
+            .args(["--class", "S"])
+            .args(*list);
+        let what = format!("{name} {list:?} on {ranks} ranks under {library:?}");
+        let bare = job.run();
+        let expected = expected.get_or_insert_with(|| result(&bare, &what).to_owned());
+        assert_eq!(result(&bare, &what), expected, "{what}");
 
-            let dir = private_dir();
-            let mut tuned = job.tuned(dir.path()).env("COPYTUNE_MIN_BYTES", "1");
-            if ranks != 2 {
-                tuned = tuned.user_space_copies();
-            }
-            let tuned = tuned.run();
-            let what = format!("{what}, with copytune");
-            assert_eq!(result(&tuned, &what), expected, "{what}");
-            calm(&tuned, &what);
+        let dir = private_dir();
+        let mut tuned = job.tuned(dir.path()).env("COPYTUNE_MIN_BYTES", "1");
+        if ranks != 2 {
+            tuned = tuned.user_space_copies();
         }
+        let tuned = tuned.run();
+        let what = format!("{what}, with copytune");
+        assert_eq!(result(&tuned, &what), expected, "{what}");
+        calm(&tuned, &what);
     }
 }
 
@@ -291,33 +298,48 @@ fn a_problem_that_cannot_be_cut_is_refused() {
     }
 }
 
-/// One rank has no memory at its first or third allocation. The other one has, waits for it, and ends nevertheless. What the rank
-/// says is read from a file: a launcher that is ended by MPI_Abort may lose it.
+/// Runs a program on two ranks, of which one says that it has no memory; both end. What it says is read from a file: a launcher that
+/// is ended by MPI_Abort may lose it.
+fn without_memory(job: &Job, name: &str, start: &str, says: &str) {
+    let dir = private_dir();
+    let said = dir.path().join("said");
+    let command = format!("{start} 2>>{}", said.display());
+    let outcome = job.clone().args(["-c", &command]).violent().run();
+    let said = std::fs::read_to_string(said).expect("the rank said something");
+    let mark = format!("{name}: ");
+    let sentences: Vec<&str> = said.lines().filter(|line| line.contains(&mark)).collect();
+    assert_eq!(sentences.len(), 1, "{name}: {said}");
+    assert!(sentences[0].contains(says), "{name}: {said}");
+    assert!(sentences[0].contains("a smaller class"), "{name}: {said}");
+    assert!(!outcome.status.success(), "{name}: {outcome:?}");
+    assert_eq!(outcome.stdout, "", "{name}: {outcome:?}");
+}
+
+/// Two gigabytes cannot hold 2**28 keys twice. The other rank has memory, and ends nevertheless.
 #[test]
 fn missing_memory_on_one_rank_ends_all() {
+    for &library in BOTH {
+        let program = nas_bench::program(library, "sort");
+        let start = format!(
+            "[ \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" = 0 ] || ulimit -v 2000000; exec {} --keys 268435456",
+            program.display()
+        );
+        let job = Job::ranks(library, 2, "/bin/sh");
+        without_memory(&job, "sort", &start, "no memory for 1073741828 bytes");
+    }
+}
+
+/// One rank has no memory at its first or third allocation, in each program.
+#[test]
+fn an_allocation_that_fails_on_one_rank_ends_all() {
     for (library, from) in [(Library::OpenMpi, "1"), (Library::Mpich, "3")] {
         for name in NAMES {
-            let dir = private_dir();
-            let said = dir.path().join("said");
             let program = nas_bench::program(library, name);
-            let command = format!("exec {} --class S 2>>{}", program.display(), said.display());
-            let outcome = Job::ranks(library, 2, "/bin/sh")
-                .args(["-c", &command])
+            let start = format!("exec {} --class S", program.display());
+            let job = Job::ranks(library, 2, "/bin/sh")
                 .preload(compile::shared(library, "no_memory.c"))
-                .env("COPYTUNE_TEST_NO_MEMORY_FROM", from)
-                .violent()
-                .run();
-            let said = std::fs::read_to_string(said).expect("the rank said something");
-            let sentences: Vec<&str> = said
-                .lines()
-                .filter(|line| line.contains(&format!("{name}: ")))
-                .collect();
-            assert_eq!(sentences.len(), 1, "{name}: {said}");
-            let what = sentences[0];
-            assert!(what.contains("no memory for "), "{name}: {said}");
-            assert!(what.contains("a smaller class"), "{name}: {said}");
-            assert!(!outcome.status.success(), "{name}: {outcome:?}");
-            assert_eq!(outcome.stdout, "", "{name}: {outcome:?}");
+                .env("COPYTUNE_TEST_NO_MEMORY_FROM", from);
+            without_memory(&job, name, &start, "no memory for ");
         }
     }
 }
