@@ -2,6 +2,7 @@
 
 mod absence;
 mod exploring;
+mod guests;
 
 pub(super) use absence::Attendance;
 
@@ -74,6 +75,8 @@ pub enum Stage {
     Tuning,
     /// Has no message of a size that is tuned.
     NoMessages,
+    /// Its messages are copied in other intervals, which hold their nodes.
+    Elsewhere,
     /// Its messages' copies do not come through the hooks.
     Unreachable,
     /// Its copies take too small a part of its time.
@@ -111,6 +114,11 @@ pub struct Interval {
     /// waited for a processor.
     pub share: f64,
     pub(super) classes: Vec<u32>,
+    /// The nodes of its calls, entry first, and its guests.
+    members: Vec<NodeId>,
+    /// Nodes of other intervals' calls whose messages are copied in this one's.
+    pub guests: Vec<NodeId>,
+    /// Those members whose messages are not copied elsewhere.
     pub(super) held: Vec<NodeId>,
     /// Executions, counted like a node's calls.
     pub executions: u64,
@@ -122,11 +130,13 @@ pub struct Interval {
     seen: u64,
     /// Whether its tuner explores: every execution is timed, and its nodes' copies.
     explores: bool,
-    /// The variable that its first node is.
+    /// The last variable whose choice is made when an execution begins: that of its first node, or of a guest.
     entry: Option<u32>,
     /// While a trial has the default in place of what is adopted: [`Self::untimed`] as it was.
     stood_down: Option<u32>,
     absent_nodes: AbsentNodes,
+    /// Bytes of its guests that had been copied when the present execution began, if it has none but guests to tune.
+    moved: Option<u64>,
     /// Whether its tuner has decided anything since it has it: else others have said so before.
     pub(super) has_decided: bool,
     id: IntervalId,
@@ -143,6 +153,8 @@ impl Interval {
             elapsed: Elapsed::default(),
             share: 0.0,
             classes: Vec::new(),
+            members: Vec::new(),
+            guests: Vec::new(),
             held: Vec::new(),
             executions: 0,
             untimed: 0,
@@ -152,6 +164,7 @@ impl Interval {
             entry: None,
             stood_down: None,
             absent_nodes: AbsentNodes::default(),
+            moved: None,
             has_decided: false,
         }
     }
@@ -173,24 +186,27 @@ impl Interval {
         self.tuner = Some(tuner);
     }
 
-    /// Takes the nodes: observes them as the stage needs it, and sets their routines.
-    pub(super) fn hold(&mut self, members: &[NodeId], nodes: &mut [Node]) {
-        self.held = members.to_vec();
-        match self.stage {
-            Stage::Watching | Stage::Profiled => {
-                for &member in members {
-                    if let Some(node) = nodes.get_mut(member as usize) {
-                        match self.stage {
-                            Stage::Watching => node.watch(),
-                            _ => node.hold(false),
-                        }
-                    }
+    /// Takes those of its nodes that no other interval holds: observes them as the stage needs it, and sets their routines.
+    pub(super) fn hold(&mut self, members: Vec<NodeId>, nodes: &mut [Node]) {
+        self.held.clear();
+        for &member in &members {
+            let Some(node) = nodes.get_mut(member as usize) else {
+                continue;
+            };
+            if node.is_free_for(self.id) {
+                node.take(self.id, self.guests.contains(&member));
+                self.held.push(member);
+                match self.stage {
+                    Stage::Watching => node.watch(),
+                    Stage::Profiled => node.hold(false),
+                    _ => {}
                 }
             }
-            _ => {
-                self.observe_as_needed(members, nodes);
-                self.apply(nodes);
-            }
+        }
+        self.members = members;
+        if !matches!(self.stage, Stage::Watching | Stage::Profiled) {
+            self.observe_as_needed(nodes);
+            self.apply(nodes);
         }
     }
 
@@ -223,6 +239,7 @@ impl Interval {
             self.forget_own(nodes);
         }
         self.unread = true;
+        self.note_moved(nodes);
         if self.explores {
             match self.entry {
                 // Its node is the first one's: mostly so.
@@ -353,15 +370,14 @@ impl Interval {
         self.untimed = 0;
         let tuner = self.tuner.as_ref();
         self.has_decided |= tuner.is_some_and(|tuner| !tuner.is_undecided());
-        let members = std::mem::take(&mut self.held);
-        self.observe_as_needed(&members, nodes);
-        self.held = members;
+        self.observe_as_needed(nodes);
     }
 
     /// Copies are timed while the tuner explores, as a surrogate for ranking; the guard compares undisturbed
     /// executions, and a settled interval's copies are not looked at.
-    fn observe_as_needed(&mut self, members: &[NodeId], nodes: &mut [Node]) {
+    fn observe_as_needed(&mut self, nodes: &mut [Node]) {
         let phase = self.tuner.as_ref().map(Tuner::phase);
+        let ends = matches!(phase, None | Some(Phase::Rejected));
         self.explores = matches!(phase, Some(Phase::Baseline | Phase::Quench));
         self.entry = None;
         for variable in &mut self.variables {
@@ -369,20 +385,25 @@ impl Interval {
                 .get(variable.node as usize)
                 .map_or(0, |node| node.calls);
         }
-        for (place, &member) in members.iter().enumerate() {
-            let Some(node) = nodes.get_mut(member as usize) else {
+        for (place, member) in self.held.iter().enumerate() {
+            let Some(node) = nodes.get_mut(*member as usize) else {
                 continue;
             };
             let mut variables = self.variables.iter();
-            match variables.position(|variable| variable.node == member) {
+            match variables.position(|variable| variable.node == *member) {
                 Some(variable) if self.explores => {
                     let variable = variable as u32;
+                    let is_guest = self.guests.contains(member);
                     node.hold(true);
-                    node.explorer = (self.id, variable);
-                    if place == 0 {
-                        self.entry = Some(variable);
+                    if !is_guest {
+                        node.explorer = (self.id, variable);
+                    }
+                    if place == 0 || is_guest {
+                        self.entry = self.entry.max(Some(variable));
                     }
                 }
+                // So that executions in which nothing of it is copied do not count.
+                Some(_) if !ends && self.guests.contains(member) => node.hold(false),
                 _ => node.release(),
             }
         }
@@ -404,9 +425,9 @@ impl Interval {
     }
 
     /// Begins the watch anew where direct copies may yet take the kernel's place; returns whether it does.
-    pub(super) fn hopes(&mut self, members: &[NodeId], nodes: &mut [Node]) -> bool {
+    pub(super) fn hopes(&mut self, nodes: &mut [Node]) -> bool {
         let hopeful = self.seen < HOPE
-            && members.iter().any(|&member| {
+            && self.held.iter().any(|&member| {
                 nodes
                     .get(member as usize)
                     .is_some_and(Node::may_become_reachable)
@@ -414,7 +435,7 @@ impl Interval {
         if hopeful {
             self.times = Sums::default();
             self.share = 0.0;
-            for &member in members {
+            for &member in &self.held {
                 if let Some(node) = nodes.get_mut(member as usize) {
                     node.watch();
                 }
@@ -448,16 +469,14 @@ impl Interval {
     pub(super) fn decide(
         &mut self,
         variables: Vec<Variable>,
-        members: &[NodeId],
         nodes: &mut [Node],
         config: &Config,
         settings: &Settings,
     ) {
-        let messages = members.iter().any(|&member| {
-            nodes
-                .get(member as usize)
-                .is_some_and(|node| node.could_be_tuned(config.min_bytes))
-        });
+        let messages = self
+            .held
+            .iter()
+            .any(|&member| nodes.get(member as usize).is_some_and(|node| node.large));
         self.stage = match variables.is_empty() {
             true if messages => Stage::Unreachable,
             true => Stage::NoMessages,
@@ -472,6 +491,6 @@ impl Interval {
             self.apply(nodes);
         }
         self.untimed = 0;
-        self.observe_as_needed(members, nodes);
+        self.observe_as_needed(nodes);
     }
 }

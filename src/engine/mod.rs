@@ -16,6 +16,7 @@ mod recorded;
 mod retired;
 mod schedule;
 mod trial;
+mod whereabouts;
 
 use budget::Budget;
 use dormancy::{Dormancy, LONG_SLICE, SLICE};
@@ -180,6 +181,8 @@ pub struct Engine {
     notice: Option<Notice>,
     /// An interval whose tuner has come to a new phase.
     new_phase: Option<IntervalId>,
+    /// A node that is to change its host (see `whereabouts`).
+    mover: Option<NodeId>,
     knowledge: Knowledge,
     retired: Shelf,
 }
@@ -216,6 +219,7 @@ impl Engine {
             news: false,
             notice: None,
             new_phase: None,
+            mover: None,
             knowledge,
             retired: Shelf::default(),
         }
@@ -227,17 +231,18 @@ impl Engine {
         let mut node = Node::new(info);
         node.choose(choice, self.config.features);
         node.observe &= self.config.mode != Mode::Record;
+        node.large = info.tunable && info.bytes >= self.config.min_bytes;
         let number = self.nodes.len() as NodeId;
         if info.identity != 0 {
             self.numbers.insert(info.identity, number);
             self.tracker.name(number, info.identity);
         }
-        self.nodes.push(node);
         // Where nothing can be tuned, nothing is to be learnt.
-        if info.tunable && info.bytes >= self.config.min_bytes {
+        if node.large {
             self.has_tunable = true;
             self.dormancy.disturb();
         }
+        self.nodes.push(node);
         number
     }
 
@@ -362,6 +367,9 @@ impl Engine {
         if alarm {
             self.look_closer();
         }
+        if self.mover.is_some() {
+            self.move_node();
+        }
         if let Some(state) = self.nodes.get(node as usize)
             && state.explorer.0 != OUTSIDE
             && started == OUTSIDE
@@ -401,24 +409,6 @@ impl Engine {
                 Timing::Decision => self.dormancy.disturb(),
             }
             self.started = Some(clock.now());
-        }
-    }
-
-    /// The run ends while `remaining` calls of a dormant period are left: those that passed unseen are counted as if they were
-    /// like all before.
-    pub fn count_unseen(&mut self, remaining: usize) {
-        let seen: u64 = self.nodes.iter().map(|node| node.calls).sum();
-        let unseen = self.dormancy.unseen(remaining) as f64 / seen.max(1) as f64;
-        for node in &mut self.nodes {
-            node.calls += (node.calls as f64 * unseen).round() as u64;
-        }
-        let retired = self
-            .retired
-            .0
-            .iter_mut()
-            .map(|retired| &mut retired.interval);
-        for interval in self.intervals.iter_mut().chain(retired) {
-            interval.executions += (interval.executions as f64 * unseen).round() as u64;
         }
     }
 
@@ -482,6 +472,9 @@ impl Engine {
         let Some(interval) = self.intervals.get_mut(id as usize) else {
             return;
         };
+        if interval.was_idle(&self.nodes) {
+            return;
+        }
         // As i64 one instruction converts it; no execution takes longer.
         let ticks = ticks as i64 as f64;
         match interval.classes.get(class as usize) {

@@ -1,5 +1,6 @@
 //! One node's part in tuning and in the reports.
 
+use super::whereabouts::Whereabouts;
 use crate::flow::{IntervalId, OUTSIDE};
 use crate::routines::forced::Forcing;
 use crate::routines::{self, CopyFn, DEFAULT, Features, RoutineId};
@@ -22,6 +23,18 @@ pub struct NodeInfo {
 /// Calls of a node that are observed in any case, so that the report can tell where its bytes are copied. The first few
 /// messages of a run often take another way than the later ones (connections are set up, receives come late).
 const OBSERVED_CALLS: u64 = 128;
+
+/// So many times as many of a receive of which it is not known where its messages are copied: a window may be long.
+const AWAITED: u64 = 8;
+
+/// Bytes of a node at some moment.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moved {
+    observed: u64,
+    /// How many of them any routine could have copied.
+    reached: u64,
+    moved: u64,
+}
 
 /// A node's state.
 #[derive(Debug)]
@@ -52,8 +65,13 @@ pub struct Node {
     pub kernel_bytes: u64,
     /// The part of `kernel_bytes` that could have been read directly.
     offered_bytes: u64,
-    /// `observed_bytes`, and how many of them any routine could have copied, when the watch began.
-    before: (u64, u64),
+    /// When the watch began.
+    before: Moved,
+    /// The interval that holds it, or [`OUTSIDE`].
+    pub(super) holder: IntervalId,
+    pub(super) whereabouts: Whereabouts,
+    /// Whether it has messages of a size that is tuned.
+    pub(super) large: bool,
     /// Ticks of its copies in the interval's present execution.
     pub(super) own: u64,
     /// Executions when the engine looked last whether it is in use.
@@ -92,7 +110,10 @@ impl Node {
             shared_bytes: 0,
             kernel_bytes: 0,
             offered_bytes: 0,
-            before: (0, 0),
+            before: Moved::default(),
+            holder: OUTSIDE,
+            whereabouts: Whereabouts::default(),
+            large: false,
             own: 0,
             looked: 0,
             observe_until: OBSERVED_CALLS,
@@ -116,7 +137,7 @@ impl Node {
     pub(super) fn count(&mut self, weight: u64) {
         self.calls += weight;
         if self.observe {
-            if self.calls > self.observe_until {
+            if self.calls > self.end_of_observation() {
                 self.observe = false;
             } else {
                 self.observed_bytes += self.info.bytes;
@@ -179,15 +200,27 @@ impl Node {
         self.own += ticks;
     }
 
+    /// The call at which observation ends. Of receives, many may be under way before the first is copied in a loop.
+    fn end_of_observation(&self) -> u64 {
+        match self.large && !self.info.sends && !self.whereabouts.are_known() {
+            true => self.observe_until.saturating_mul(AWAITED),
+            false => self.observe_until,
+        }
+    }
+
+    /// Bytes of it that were copied while it was observed.
+    pub(super) fn moved(&self) -> u64 {
+        self.user_bytes + self.kernel_bytes
+    }
+
     fn reached(&self) -> u64 {
         self.user_bytes + self.offered_bytes
     }
 
     /// Whether routines can copy enough of the bytes that it had since the watch began to make a difference: one in ten.
     pub fn reachable(&self) -> bool {
-        let (observed, reached) = self.before;
-        let reached = self.reached() - reached;
-        reached > 0 && reached.saturating_mul(10) >= self.observed_bytes - observed
+        let reached = self.reached() - self.before.reached;
+        reached > 0 && reached.saturating_mul(10) >= self.observed_bytes - self.before.observed
     }
 
     /// Whether the kernel copies its messages, which may change.
@@ -195,20 +228,41 @@ impl Node {
         self.kernel_bytes > 0 && self.was_met() && !self.reachable()
     }
 
-    /// Whether it has messages of a size that is tuned.
-    pub(super) fn could_be_tuned(&self, min_bytes: u64) -> bool {
-        self.info.tunable && self.info.bytes >= min_bytes
-    }
-
-    /// Whether it was called since the watch began, if it has messages.
+    /// Whether it was called since the watch began, if it has messages, or such a message was copied.
     pub(super) fn was_met(&self) -> bool {
-        self.observed_bytes > self.before.0
+        self.observed_bytes > self.before.observed || self.moved() > self.before.moved
     }
 
     /// A watch begins.
     pub(super) fn watch(&mut self) {
-        self.before = (self.observed_bytes, self.reached());
+        self.before = Moved {
+            observed: self.observed_bytes,
+            reached: self.reached(),
+            moved: self.moved(),
+        };
         self.hold(true);
+    }
+
+    /// Whether this interval may hold it: no other does.
+    pub(super) fn is_free_for(&self, interval: IntervalId) -> bool {
+        self.holder == OUTSIDE || self.holder == interval
+    }
+
+    /// This interval holds it, as a guest or as one of its own.
+    pub(super) fn take(&mut self, interval: IntervalId, guest: bool) {
+        self.holder = interval;
+        self.whereabouts.set_away(guest);
+    }
+
+    /// No interval holds it any more; it is observed for a while, to see where its messages are copied now.
+    pub(super) fn let_go(&mut self) {
+        self.release();
+        self.holder = OUTSIDE;
+        if self.whereabouts.is_away() {
+            self.whereabouts.forget();
+            self.observe = self.info.tunable && self.info.bytes > 0;
+            self.observe_until = self.calls + OBSERVED_CALLS;
+        }
     }
 
     /// Observed until it is released.
@@ -221,7 +275,7 @@ impl Node {
     /// No longer observed than any node is.
     pub(super) fn release(&mut self) {
         self.observe_until = OBSERVED_CALLS;
-        self.observe &= self.calls < OBSERVED_CALLS;
+        self.observe &= self.calls < self.end_of_observation();
         self.timed = false;
         self.explorer.0 = OUTSIDE;
     }

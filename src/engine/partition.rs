@@ -18,38 +18,61 @@ impl Engine {
         self.live.extend_from_slice(self.tracker.live());
         let new = self.intervals.len() as IntervalId..self.tracker.intervals() as IntervalId;
         for id in new {
-            let stage = match self.config.mode {
-                Mode::Profile => Stage::Profiled,
-                Mode::Replay => Stage::Replayed,
-                Mode::Tune | Mode::Forced | Mode::Record => Stage::Watching,
-            };
-            self.intervals.push(Interval::new(id, stage));
+            self.intervals.push(Interval::new(id, self.first_stage()));
             if !self.tracker.retired(id) {
-                if self.could_be_tuned(id) {
-                    self.dormancy.disturb();
-                } else if let Some(interval) = self.intervals.get_mut(id as usize)
-                    && interval.stage == Stage::Watching
-                {
-                    interval.stage = Stage::NoMessages;
-                }
-                self.resume(id);
-                self.hold(id);
+                self.begin(id);
             }
         }
     }
 
-    /// Whether the interval has messages of a size that is tuned.
-    fn could_be_tuned(&self, id: IntervalId) -> bool {
-        let min_bytes = self.config.min_bytes;
-        let nodes = self.tracker.nodes(id).iter();
-        nodes
-            .filter_map(|&node| self.nodes.get(node as usize))
-            .any(|node| node.could_be_tuned(min_bytes))
+    /// The stage of an interval of which nothing is known.
+    pub(super) fn first_stage(&self) -> Stage {
+        match self.config.mode {
+            Mode::Profile => Stage::Profiled,
+            Mode::Replay => Stage::Replayed,
+            Mode::Tune | Mode::Forced | Mode::Record => Stage::Watching,
+        }
+    }
+
+    /// Takes the nodes of an interval whose state is new, and goes on with what is known of it.
+    #[cold]
+    pub(super) fn begin(&mut self, id: IntervalId) {
+        let (mut own, mut elsewhere) = (false, false);
+        for &node in &self.all_members(id) {
+            if let Some(node) = self.nodes.get(node as usize)
+                && node.large
+            {
+                *(if node.is_free_for(id) {
+                    &mut own
+                } else {
+                    &mut elsewhere
+                }) = true;
+            }
+        }
+        if own {
+            self.dormancy.disturb();
+        } else if let Some(interval) = self.intervals.get_mut(id as usize)
+            && interval.stage == Stage::Watching
+        {
+            interval.stage = match elsewhere {
+                true => Stage::Elsewhere,
+                false => Stage::NoMessages,
+            };
+        }
+        self.resume(id);
+        self.hold(id);
+    }
+
+    /// The nodes of an interval of the tracker's, entry first, and its guests.
+    pub(super) fn all_members(&self, id: IntervalId) -> Vec<NodeId> {
+        let guests = self.interval(id).map_or(&[][..], |it| &it.guests);
+        [self.tracker.nodes(id), guests].concat()
     }
 
     fn hold(&mut self, id: IntervalId) {
+        let members = self.all_members(id);
         if let Some(interval) = self.intervals.get_mut(id as usize) {
-            interval.hold(self.tracker.nodes(id), &mut self.nodes);
+            interval.hold(members, &mut self.nodes);
         }
     }
 
@@ -131,37 +154,30 @@ impl Engine {
         let Some(interval) = self.intervals.get_mut(id as usize) else {
             return;
         };
-        if self.config.direct && interval.hopes(self.tracker.nodes(id), &mut self.nodes) {
+        if self.config.direct && interval.hopes(&mut self.nodes) {
             return;
         }
-        if interval.note_absent(&self.nodes, self.config.min_bytes) && self.resume(id) {
+        if interval.note_absent(&self.nodes) && self.resume(id) {
             self.hold(id);
             return;
         }
         self.heed_verdicts();
         let settings = self.settings(self.identity(id));
-        let variables: Vec<Variable> = self
-            .tracker
-            .nodes(id)
-            .iter()
-            .filter_map(|&node| {
+        let Some(interval) = self.interval(id) else {
+            return;
+        };
+        let variables: Vec<Variable> = interval
+            .guests_first()
+            .filter_map(|node| {
                 let state = self.nodes.get(node as usize)?;
                 let choices = self.config.choices(state.info.bytes);
-                let wanted = state.could_be_tuned(self.config.min_bytes)
-                    && state.reachable()
-                    && choices.len() > 1;
+                let wanted = state.large && state.reachable() && choices.len() > 1;
                 wanted.then(|| Variable::new(node, choices, self.config.features))
             })
             .collect();
         let Some(interval) = self.intervals.get_mut(id as usize) else {
             return;
         };
-        interval.decide(
-            variables,
-            self.tracker.nodes(id),
-            &mut self.nodes,
-            &self.config,
-            &settings,
-        );
+        interval.decide(variables, &mut self.nodes, &self.config, &settings);
     }
 }

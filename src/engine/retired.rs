@@ -3,7 +3,7 @@
 //! The nodes go on with what was adopted for them, as if an earlier run had known it. The tuner is kept: it is saved with
 //! those of the live intervals, and if the same nodes make up an interval again, that goes on with it.
 
-use super::{Config, Engine, Interval, Knowledge, Mode, NodeId, NodeInfo, Stage};
+use super::{Config, Engine, Interval, Knowledge, Mode, NodeId, NodeInfo, Stage, Variable};
 use crate::flow::{Class, IntervalId};
 use crate::mpi::call_site::identity_of_interval;
 use crate::routines::{DEFAULT, RoutineId};
@@ -58,11 +58,10 @@ impl Shelf {
         }
     }
 
-    fn take(&mut self, identity: u64) -> Option<Interval> {
-        let place = self
-            .0
-            .iter()
-            .position(|retired| retired.identity == identity)?;
+    /// The interval with this identity, if its variables `suit`.
+    fn take(&mut self, identity: u64, suit: impl Fn(&[Variable]) -> bool) -> Option<Interval> {
+        let is_it = |it: &Retired| it.identity == identity && suit(&it.interval.variables);
+        let place = self.0.iter().position(is_it)?;
         Some(self.0.remove(place).interval)
     }
 }
@@ -73,14 +72,13 @@ impl Engine {
         &self.retired.0
     }
 
-    /// The nodes of one of the tracker's intervals that what is learnt of it is learnt of, entry first.
+    /// The nodes of one of the tracker's intervals that what is learnt of it is learnt of, entry first and guests last.
     pub fn members(&self, id: IntervalId) -> Vec<NodeId> {
-        let is_absent = |node| {
-            self.interval(id)
-                .is_some_and(|interval| interval.is_absent(node))
-        };
-        let nodes = self.tracker.nodes(id).iter().copied();
-        nodes.filter(|&node| !is_absent(node)).collect()
+        let mut members = self.all_members(id);
+        if let Some(interval) = self.interval(id) {
+            members.retain(|node| !interval.is_absent(*node));
+        }
+        members
     }
 
     /// A number that stands for the interval in every run: its members' identities.
@@ -105,15 +103,15 @@ impl Engine {
         let Some(interval) = self.intervals.get_mut(id as usize) else {
             return;
         };
-        let mut gone = std::mem::replace(interval, new);
+        let gone = std::mem::replace(interval, new);
         let members = gone.members();
         if means {
             self.remember(&gone);
         }
-        for number in std::mem::take(&mut gone.held) {
+        for &number in &gone.held {
             if let Some(node) = self.nodes.get_mut(number as usize) {
                 let choice = remembered(&self.knowledge, &self.config, &node.info);
-                node.release();
+                node.let_go();
                 node.choose(choice, self.config.features);
             }
         }
@@ -169,7 +167,14 @@ impl Engine {
         let identity = self.identity_of(&members);
         let settings = self.settings(identity);
         self.heed_verdicts();
-        if let Some(before) = self.retired.take(identity) {
+        let nodes = &self.nodes;
+        let is_free = |variable: &Variable| {
+            let node = nodes.get(variable.node as usize);
+            node.is_some_and(|node| node.is_free_for(id))
+        };
+        // Of a node that another interval holds now, nothing can be decided here.
+        let suit = |variables: &[Variable]| variables.iter().all(is_free);
+        if let Some(before) = self.retired.take(identity, suit) {
             if let Some(interval) = self.intervals.get_mut(id as usize) {
                 interval.go_on(before, &settings);
                 interval.expect(&self.nodes, &self.config);
@@ -177,6 +182,7 @@ impl Engine {
             }
         } else if self.config.mode == Mode::Tune
             && let Some((variables, tuner)) = self.recall(&members, &settings)
+            && suit(&variables)
             && let Some(interval) = self.intervals.get_mut(id as usize)
         {
             interval.resume(variables, tuner);

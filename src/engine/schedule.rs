@@ -101,6 +101,24 @@ impl Engine {
         self.budget.spent()
     }
 
+    /// The run ends while `remaining` calls of a dormant period are left: those that passed unseen are counted as if they were
+    /// like all before.
+    pub fn count_unseen(&mut self, remaining: usize) {
+        let seen: u64 = self.nodes.iter().map(|node| node.calls).sum();
+        let unseen = self.dormancy.unseen(remaining) as f64 / seen.max(1) as f64;
+        for node in &mut self.nodes {
+            node.calls += (node.calls as f64 * unseen).round() as u64;
+        }
+        let retired = self
+            .retired
+            .0
+            .iter_mut()
+            .map(|retired| &mut retired.interval);
+        for interval in self.intervals.iter_mut().chain(retired) {
+            interval.executions += (interval.executions as f64 * unseen).round() as u64;
+        }
+    }
+
     /// Whether nothing is being learnt, and no routine but the default is in use.
     #[inline]
     pub fn is_calm(&self) -> bool {

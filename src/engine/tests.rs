@@ -1,5 +1,6 @@
 //! The engine driven by a mock clock: a program of loops whose copies cost what a table says.
 
+mod guests;
 mod irregular;
 mod predictions;
 mod quiet;

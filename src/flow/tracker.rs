@@ -123,6 +123,22 @@ impl Tracker {
         self.alarm
     }
 
+    /// The next call takes the slow way, and so do all until [`Self::resume`].
+    pub(crate) fn interrupt(&mut self) {
+        self.bound = 0;
+    }
+
+    /// Calls take the fast way again.
+    pub(crate) fn resume(&mut self) {
+        self.set_due(self.due);
+    }
+
+    /// The interval of which the present call is a part, or [`OUTSIDE`].
+    #[inline]
+    pub(crate) fn here(&self) -> IntervalId {
+        self.current.interval
+    }
+
     fn set_due(&mut self, calls: u64) {
         self.due = calls;
         self.bound = calls.min(self.alarm);

@@ -19,7 +19,7 @@ impl ThreadAnalysis {
         let mut intervals = Vec::new();
         for row in &report.intervals {
             let mut nodes: Vec<NodeId> = Vec::new();
-            for node in &row.nodes {
+            for node in row.nodes.iter().filter(|node| !node.guest) {
                 let site = drawn.number(node.site);
                 // Of several runs, a call can be in several intervals; it is drawn in that with the longest time.
                 let place = &mut drawn.sites[site as usize].interval;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::state::RankState;
-use crate::state::format::{Copied, Gain, History, Interval, Measure, Site};
+use crate::state::format::{Copied, Gain, History, Interval, Measure};
 
 use super::comparison::Comparison;
 use super::decision::{Decision, Tally};
@@ -65,7 +65,7 @@ impl RankRow {
 }
 
 impl RankPart {
-    pub(super) fn new(rank: u32, interval: &Interval, sites: &[Site]) -> Self {
+    pub(super) fn new(rank: u32, interval: &Interval, state: &RankState) -> Self {
         let comparison = Comparison::of(interval);
         Self {
             rank,
@@ -74,7 +74,7 @@ impl RankPart {
             default_seconds: known(interval.default),
             tuned_seconds: comparison.map(|both| both.tuned_seconds),
             gain: comparison.map(|both| both.gain),
-            copied_bytes: copied_bytes(interval, sites),
+            copied_bytes: copied_bytes(interval, state),
             decision: Decision::of(interval),
             history: interval.history.clone(),
         }
@@ -89,14 +89,25 @@ impl RankPart {
     }
 }
 
-/// The bytes of one call of each of the interval's sites. A site’s own counts are of all its calls, in whichever interval.
-fn copied_bytes(interval: &Interval, sites: &[Site]) -> f64 {
-    let of_site = |index: &u32| {
-        let site = sites.get(*index as usize)?;
-        let bytes = site.copied.user.saturating_add(site.copied.kernel);
-        (site.executions > 0).then(|| bytes as f64 / site.executions as f64)
+/// The bytes of one call of each of the interval's sites, and of as many of each guest as come with an execution. A site's own
+/// counts are of all its calls, in whichever interval.
+fn copied_bytes(interval: &Interval, state: &RankState) -> f64 {
+    let own = interval.own().iter().map(|site| (site, 1.0));
+    let own = own.filter(|(site, _)| !state.intervals.iter().any(|it| it.guests().contains(site)));
+    let calls = |site: &u32| {
+        state
+            .sites
+            .get(*site as usize)
+            .map_or(0, |site| site.executions)
     };
-    interval.nodes.iter().filter_map(of_site).sum()
+    let guests = interval.guests().iter();
+    let guests = guests.map(|site| (site, calls(site) as f64 / interval.executions.max(1) as f64));
+    let bytes = |(site, times): (&u32, f64)| {
+        let site = state.sites.get(*site as usize)?;
+        let bytes = site.copied.user.saturating_add(site.copied.kernel);
+        (site.executions > 0).then(|| times * bytes as f64 / site.executions as f64)
+    };
+    own.chain(guests).filter_map(bytes).sum()
 }
 
 /// The mean, where there is one.

@@ -150,7 +150,12 @@ pub struct NodeRow {
     pub site: usize,
     /// The routines in use, with the number of ranks; empty for a node that is not tuned.
     pub routines: Vec<(String, u32)>,
+    /// Whether its call is in another interval, and only its messages are copied in this one.
+    pub guest: bool,
 }
+
+/// What is said of a guest, after its place.
+pub const POSTED_ELSEWHERE: &str = ", posted in another interval";
 
 impl Report {
     /// Joins the ranks of a state; `rank` selects one. Without `all`, what the latest run of a rank did not
@@ -308,9 +313,7 @@ impl Joined {
             let joined = &mut self.intervals[place];
             joined.parts.push(interval.clone());
             (joined.known).extend(expectations::known(interval, &state.sites));
-            joined
-                .ranks
-                .push(RankPart::new(rank, interval, &state.sites));
+            joined.ranks.push(RankPart::new(rank, interval, state));
             for stop in &interval.stops {
                 let Some(site) = of(&stop.site) else {
                     continue;
@@ -425,6 +428,8 @@ fn interval_row(joined: JoinedInterval, new: &[usize]) -> IntervalRow {
     reasons.sort();
     reasons.dedup();
     let nodes = joined.nodes.iter().enumerate();
+    let guests = parts.iter().map(|part| part.guests as usize).max();
+    let own = nodes.len().saturating_sub(guests.unwrap_or(0));
     IntervalRow {
         number: 0,
         r#loop: 0,
@@ -432,6 +437,7 @@ fn interval_row(joined: JoinedInterval, new: &[usize]) -> IntervalRow {
         nodes: nodes
             .map(|(node, site)| NodeRow {
                 site: new[*site],
+                guest: node >= own,
                 routines: frequencies(
                     parts
                         .iter()

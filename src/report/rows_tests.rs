@@ -48,6 +48,7 @@ pub(in crate::report) fn rank(gain: f64, phase: Phase) -> RankState {
         ],
         intervals: vec![Interval {
             nodes: vec![1, 2],
+            guests: 0,
             target: Some(1),
             stops: vec![Stop {
                 site: 0,

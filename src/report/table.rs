@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::rows::{IntervalRow, NodeRow, Report, SiteRow};
+use super::rows::{IntervalRow, NodeRow, POSTED_ELSEWHERE, Report, SiteRow};
 use super::share_line;
 use crate::units::{age, bytes, columns, short_count, signed_percent, time};
 
@@ -204,7 +204,8 @@ fn node_cells(node: &NodeRow, site: &SiteRow) -> [String; 5] {
         () => " (partly direct)",
     };
     let [call, size, executions, location] = site_cells(site);
-    [call, size, executions, routines + direct, location]
+    let posted = if node.guest { POSTED_ELSEWHERE } else { "" };
+    [call, size, executions, routines + direct, location + posted]
 }
 
 fn site_cells(site: &SiteRow) -> [String; 4] {

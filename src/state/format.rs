@@ -363,12 +363,19 @@ impl FromIterator<(u16, u16, Phase)> for History {
     }
 }
 
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// An interval: the unit that is timed and tuned.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Interval {
-    /// Its sites by index, entry first.
+    /// Its sites by index, entry first and guests last.
     pub nodes: Vec<u32>,
+    /// How many of them are guests: their calls are in other intervals, their messages are copied in this one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub guests: u32,
     /// Index of the site that is the target of the innermost loop around it, where known.
     pub target: Option<u32>,
     /// Its classes.
@@ -411,6 +418,16 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The sites of its own calls.
+    pub fn own(&self) -> &[u32] {
+        &self.nodes[..self.nodes.len().saturating_sub(self.guests as usize)]
+    }
+
+    /// Its guests.
+    pub fn guests(&self) -> &[u32] {
+        &self.nodes[self.own().len()..]
+    }
+
     /// Whether it was executed, or a program asked for it in vain.
     pub fn is_met(&self) -> bool {
         self.executions > 0 || self.reason == UNMARKED

@@ -279,6 +279,7 @@ impl Record {
     ) -> Option<format::Interval> {
         let nodes = members.iter().map(|&node| *sites.get(node as usize)?);
         let nodes = nodes.collect::<Option<Vec<u32>>>()?;
+        let guests = members.iter().filter(|node| interval.guests.contains(node));
         let executions = interval.executions;
         let place = |node: NodeId| sites.get(node as usize).copied().flatten();
         let stops = classes
@@ -308,7 +309,7 @@ impl Record {
         let chosen: Vec<Option<String>> = members
             .iter()
             .map(|&node| {
-                if interval.stage == Stage::Replayed {
+                if interval.stage == Stage::Replayed && interval.holds(node) {
                     let choice = engine.node(node)?.choice;
                     return (choice != DEFAULT).then(|| routine_name(choice));
                 }
@@ -338,6 +339,7 @@ impl Record {
         };
         Some(format::Interval {
             nodes,
+            guests: guests.count() as u32,
             stops,
             executions,
             seconds: total * self.tick,
@@ -377,6 +379,7 @@ fn reason(engine: &Engine, members: &[NodeId], interval: &Interval) -> String {
         Stage::Profiled => format::MEASURED_ONLY.into(),
         Stage::Replayed => String::new(),
         Stage::NoMessages => "no message large enough".into(),
+        Stage::Elsewhere => "its messages are copied in later calls".into(),
         Stage::Negligible => format!("copies are {:.1} % of its time", interval.share * 100.0),
         Stage::Unreachable => {
             let (mut kernel, mut all) = (0, 0);
@@ -409,5 +412,4 @@ fn language(call: &str) -> Language {
 }
 
 #[cfg(test)]
-#[path = "learned_tests.rs"]
 mod tests;

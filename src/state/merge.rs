@@ -60,7 +60,7 @@ fn joined(known: DirectCopies, mut run: DirectCopies) -> DirectCopies {
 pub(super) fn is_consistent(state: &RankState) -> bool {
     let is_site = |index: &u32| (*index as usize) < state.sites.len();
     state.intervals.iter().all(|interval| {
-        !interval.nodes.is_empty()
+        !interval.own().is_empty()
             && interval.nodes.iter().all(is_site)
             && interval.target.iter().all(is_site)
             && interval

@@ -60,13 +60,13 @@ impl AbsentNodes {
 }
 
 impl Interval {
-    /// The nodes that it holds and what it learns is learnt of, entry first.
+    /// Its nodes, entry first and guests last, without the absent ones.
     pub(in crate::engine) fn members(&self) -> Vec<NodeId> {
-        let held = self.held.iter().copied();
-        held.filter(|node| !self.is_absent(*node)).collect()
+        let members = self.members.iter().copied();
+        members.filter(|node| !self.is_absent(*node)).collect()
     }
 
-    /// Whether what it learns is not learnt of this node, though it may hold it.
+    /// Whether what it learns is not learnt of this node, though it may be one of its.
     pub fn is_absent(&self, node: NodeId) -> bool {
         self.absent_nodes
             .absent
@@ -75,11 +75,11 @@ impl Interval {
     }
 
     /// The watch has ended: which nodes has it not met? Returns whether there are any.
-    pub(in crate::engine) fn note_absent(&mut self, nodes: &[Node], min_bytes: u64) -> bool {
+    pub(in crate::engine) fn note_absent(&mut self, nodes: &[Node]) -> bool {
         let held = self.held.iter();
         let absent = held.filter_map(|&number| {
             let node = nodes.get(number as usize)?;
-            let is_absent = node.could_be_tuned(min_bytes) && !node.was_met();
+            let is_absent = node.large && !node.was_met();
             is_absent.then_some((number, node.calls))
         });
         self.absent_nodes.absent = absent.collect();
@@ -90,6 +90,7 @@ impl Interval {
     /// Takes the place of `before` to watch its nodes anew.
     pub(in crate::engine) fn follow_on(&mut self, before: &Interval) {
         self.absent_nodes.patience = before.absent_nodes.patience.saturating_mul(2);
+        self.guests = before.guests.clone();
     }
 
     /// A search has ended: has each of its variables been called?

@@ -83,7 +83,8 @@ pub(super) fn section(report: &Report, names: &Names, flow: Option<&Flow>) -> Op
 fn places(report: &Report, thread: &ThreadAnalysis) -> Vec<Option<usize>> {
     let mut known: HashMap<Vec<Identity>, usize> = HashMap::new();
     for (place, row) in report.intervals.iter().enumerate() {
-        let sites = row.nodes.iter().map(|node| &report.sites[node.site]);
+        let own = row.nodes.iter().filter(|node| !node.guest);
+        let sites = own.map(|node| &report.sites[node.site]);
         let calls = sites.map(|site| identity(&site.location, &site.call, site.bytes));
         known.entry(in_order(calls.collect())).or_insert(place);
     }

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::names::{Names, location};
 use super::{Section, numbers, rest};
+use crate::report::rows::{NodeRow, POSTED_ELSEWHERE};
 use crate::report::{Decision, IntervalRow, Report};
 
 /// Calls of one interval that are in sight at once.
@@ -122,14 +123,14 @@ fn calls(report: &Report, row: &IntervalRow, start: usize, end: usize) -> Markup
             }
             tbody {
                 @for node in &row.nodes[start..end] {
-                    (call(report, node.site, Some(&node.routines)))
+                    (call(report, node.site, Some(node)))
                 }
             }
         }
     }
 }
 
-fn call(report: &Report, place: usize, routines: Option<&[(String, u32)]>) -> Markup {
+fn call(report: &Report, place: usize, node: Option<&NodeRow>) -> Markup {
     let site = &report.sites[place];
     let at = |field: &str| format!("/sites/{place}/{field}");
     html! {
@@ -137,7 +138,7 @@ fn call(report: &Report, place: usize, routines: Option<&[(String, u32)]>) -> Ma
             td { code { (site.call) } }
             td.n { @if site.bytes > 0 { (numbers::bytes(&at("bytes"), site.bytes)) } }
             td.n { (numbers::count(&at("executions"), site.executions)) }
-            @if let Some(routines) = routines {
+            @if let Some(NodeRow { routines, .. }) = node {
                 td {
                     @for (number, (routine, ranks)) in routines.iter().enumerate() {
                         @if number > 0 { ", " }
@@ -146,7 +147,10 @@ fn call(report: &Report, place: usize, routines: Option<&[(String, u32)]>) -> Ma
                     }
                 }
             }
-            td { (location(site)) }
+            td {
+                (location(site))
+                @if node.is_some_and(|node| node.guest) { (POSTED_ELSEWHERE) }
+            }
         }
     }
 }

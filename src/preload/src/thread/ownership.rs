@@ -37,7 +37,12 @@ impl Session {
     #[inline(never)]
     fn owner_elsewhere(&self, target: usize, source: usize) -> Owner {
         if let Some(owner) = self.ranges.owner(target, source) {
-            return owner;
+            // What is chosen for its node now: the interval that the copy is a part of pays for it.
+            let node = self.engine.node(owner.node);
+            return Owner {
+                routine: node.map_or(owner.routine, |node| node.routine),
+                ..owner
+            };
         }
         if phase::is_threaded() {
             for board in sessions::boards() {
