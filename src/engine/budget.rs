@@ -19,8 +19,6 @@ const OPERATION: u32 = 3;
 /// What the analysis of one node or edge of the flowgraph costs, in seconds: 40 ns in graphs of 100 nodes, 150 in those of 8, where
 /// what every analysis does weighs more; a first one finds nothing in the caches.
 const UNIT: f64 = 150e-9;
-/// Part of the time of an execution with routines that are tried that counts as lost. What is tried is seldom twice as slow.
-const TRIED: f64 = 0.25;
 
 /// The tokens of one thread.
 #[derive(Debug, Clone)]
@@ -67,10 +65,11 @@ impl Budget {
         self.tokens < 0.0
     }
 
-    /// Executions that took so many ticks have been timed in order to learn.
-    pub(super) fn try_out(&mut self, ticks: f64) {
+    /// So many ticks have been lost by an execution with routines that are tried.
+    #[inline]
+    pub(super) fn lose(&mut self, ticks: f64) {
         if self.rate > 0.0 {
-            self.spend(ticks * TRIED);
+            self.spend(ticks);
         }
     }
 
@@ -123,7 +122,7 @@ mod tests {
                 let before = budget.spent();
                 budget.follow(calls);
                 (0..operations).for_each(|_| budget.follow_operation());
-                budget.try_out(tried);
+                budget.lose(tried);
                 let followed = f64::from(calls) + operations as f64 * f64::from(OPERATION);
                 prop_assert!(budget.spent() - before >= followed * CALL * RATE_OF_CLOCK * 0.999);
                 greatest = greatest.max(budget.spent() - before);

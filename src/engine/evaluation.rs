@@ -48,6 +48,8 @@ impl Engine {
             }
             None => false,
         };
+        let tuner = self.interval(id).and_then(|it| it.tuner.as_ref());
+        self.budget.lose(tuner.map_or(0.0, |it| it.lost(ticks)));
         if changed {
             self.look_at(id);
         }

@@ -395,7 +395,6 @@ impl Engine {
         {
             let elapsed = clock.now().wrapping_sub(start);
             let elapsed = elapsed.saturating_sub(self.config.clock_cost);
-            self.budget.try_out(elapsed as f64);
             self.completed = true;
             self.evaluate(ended, class, elapsed);
         }
@@ -482,6 +481,8 @@ impl Engine {
                 if interval.tune(class, ticks, &mut self.nodes) {
                     let id = interval.id();
                     self.look_at(id);
+                } else if let Some(tuner) = &interval.tuner {
+                    self.budget.lose(tuner.lost(ticks));
                 }
             }
             _ => self.evaluate_slow(id, class, ticks),

@@ -12,6 +12,10 @@ use crate::tuner::{COSTS, Expectations, Tuner};
 /// Executions with the default that a class met during exploration asks for at a time.
 pub(super) const REQUESTED_DEFAULTS: u32 = 8;
 
+/// Part of an execution that counts as lost at least, where other choices were tried: what the default takes may have been measured
+/// when all was slower.
+const LEAST_LOSS: f64 = 0.05;
+
 impl Tuner {
     /// [`Tuner::observe`], but the choices of the next configuration may be left to [`Tuner::choose`]
     /// ([`Tuner::has_chosen`]). `own` gives the cost of each variable's own copies, as in [`Sample`], and is asked at most once
@@ -42,6 +46,18 @@ impl Tuner {
     #[inline(always)]
     pub fn count(&mut self, own: f64) {
         self.search.count_next(own * self.scale);
+    }
+
+    /// By how much an execution that has just been learnt from took longer than with the default, where other choices were tried.
+    #[inline(always)]
+    pub fn lost(&self, cost: f64) -> f64 {
+        match self.state {
+            State::Search(_) | State::Comparison(..) if self.scale > 0.0 => {
+                (cost - 1.0 / self.scale).max(cost * LEAST_LOSS)
+            }
+            State::Search(_) | State::Comparison(..) => cost,
+            State::Baseline { .. } | State::Settled(_) => 0.0,
+        }
     }
 
     /// While exploring, what [`Tuner::conclude`] does when all variables are counted. False: the next choices are left to
@@ -195,6 +211,7 @@ impl Tuner {
         };
         let class = self.classes.latest();
         let known = (baseline > 0.0).then_some(baseline);
+        self.scale = known.map_or(self.scale, |baseline| 1.0 / baseline);
         match self.state {
             State::Baseline { retest } => self.observe_baseline(retest, class, cost, own),
             State::Search(_) => {}
