@@ -189,14 +189,32 @@ fn the_latest_requests_are_kept() {
 fn one_slow_promotion_hardly_raises_the_price() {
     let words: &Words = shared();
     for _ in 0..100 {
-        words.note_price(100_000.0, 20_000.0, BYTES);
+        words.note_price(100_000.0, 20_000.0, BYTES, 1);
     }
     let usual = words.price(BYTES);
     assert!((90e-6..110e-6).contains(&usual), "{usual}");
-    words.note_price(400_000.0, 20_000.0, BYTES);
+    words.note_price(400_000.0, 20_000.0, BYTES, 1);
     assert!(words.price(BYTES) < 1.5 * usual, "{}", words.price(BYTES));
     for _ in 0..100 {
-        words.note_price(400_000.0, 20_000.0, BYTES);
+        words.note_price(400_000.0, 20_000.0, BYTES, 1);
     }
     assert!(words.price(BYTES) > 3.5 * usual, "{}", words.price(BYTES));
+}
+
+/// What is around a promotion is paid once for all buffers that it moves.
+#[test]
+fn buffers_that_are_moved_together_share_the_price() {
+    let price = |buffers: usize| {
+        let words: &Words = shared();
+        for _ in 0..100 {
+            words.note_price(
+                100_000.0 + 20_000.0 * buffers as f64,
+                20_000.0 * buffers as f64,
+                buffers * BYTES,
+                buffers,
+            );
+        }
+        words.price(BYTES)
+    };
+    assert!(price(16) < price(1) / 2.0, "{} {}", price(16), price(1));
 }

@@ -1,9 +1,10 @@
 //! The decisions about direct copies, without the copies: which way is the fastest ([`mechanism`], [`mechanisms`]), whether a buffer is worth
 //! its promotion ([`promotion_budget`]), whether both sides should copy a message together ([`offer_trial`]),
-//! which promotions share what was asked of the kernel before them ([`burst`]).
+//! which promotions share what was asked of the kernel before them ([`burst`]), and which are made in one step ([`batch`]).
 //!
 //! Knows no clock, no memory and no processes.
 
+pub mod batch;
 pub mod burst;
 pub mod extents;
 pub mod mechanism;

@@ -97,9 +97,10 @@ impl Words {
         around + mebibyte * (bytes as f64 / f64::from(1 << 20))
     }
 
-    /// A promotion of so many bytes took `all` nanoseconds, `moving` of them to move the pages. The price is a mean, since some
-    /// promotions count mappings or ask for headroom, too: by the latest one alone, peers took buffers for not worth it after these.
-    pub fn note_price(&self, all: f64, moving: f64, bytes: usize) {
+    /// A promotion of so many bytes of so many buffers took `all` nanoseconds, `moving` of them to move the pages. The price is a mean,
+    /// since some promotions count mappings or ask for headroom, too: by the latest one alone, peers took buffers for not worth it
+    /// after these.
+    pub fn note_price(&self, all: f64, moving: f64, bytes: usize, buffers: usize) {
         /// Below this the system calls outweigh the copying.
         const TELLING: usize = 256 << 10;
         /// One part in so many of the mean is the latest one's.
@@ -114,7 +115,11 @@ impl Words {
             note(&self.mebibyte, moving / mebibytes);
         }
         let moving = self.mebibyte.load(Ordering::Relaxed) as f64 * mebibytes;
-        note(&self.around, (all - moving).max(0.0));
+        let around = (all - moving).max(0.0) / buffers.max(1) as f64;
+        // Each of them counts; of more than these, nothing from before is left.
+        for _ in 0..buffers.min(2 * WEIGHT as usize) {
+            note(&self.around, around);
+        }
     }
 
     /// Has peers look at their ranges anew.

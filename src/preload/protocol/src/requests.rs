@@ -115,6 +115,13 @@ impl Requests {
         });
     }
 
+    /// What a send has met is not promoted yet.
+    pub fn put_back(&mut self, ranges: Vec<(usize, usize)>) {
+        for (start, end) in ranges {
+            self.add(start, end, RequestKind::Promotion);
+        }
+    }
+
     /// Takes the requests that a send of the message meets; all others lose a chance. A request for a notice is
     /// dropped if its range is part of a message that cannot be shown, such as a collective's.
     pub fn met_by(&mut self, message: Message) -> Met {

@@ -19,7 +19,7 @@ pub use copytune_protocol::notice::Notice;
 pub use receiver::candidates::Candidate;
 pub use receiver::read::Read;
 pub use receiver::reader::{Chooser, Outcome, Reader};
-pub use sender::promotion::{has_requests, hide, hide_others, is_send_watched, sending};
+pub use sender::promotion::{Until, has_requests, hide, hide_others, is_send_watched, sending};
 pub use shared::attention::{ACKNOWLEDGED, REQUESTED};
 pub use shared::report::{reason, tell};
 pub use shared::switches::{is_forced, is_on};

@@ -124,7 +124,9 @@ extern "C" fn enter_dormant(
     }
     // SAFETY: as above.
     let session = unsafe { session.as_mut() };
-    let after = phase::guarded(|| session.pass_dormant(entry, arguments)).unwrap_or(After::Reset);
+    let unmade = thread.unmade();
+    let after =
+        phase::guarded(|| session.pass_dormant(entry, arguments, unmade)).unwrap_or(After::Reset);
     if session.shown.is_some() {
         // Should it be left by longjmp, the thread's next call must be seen, whatever it is, to hide the message.
         session.interrupted = core::mem::take(&mut thread.dormant);

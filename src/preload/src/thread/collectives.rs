@@ -1,7 +1,7 @@
 //! Collectives: their buffers are offered to receivers as those of sends are, and what the kernel copies inside them is
 //! theirs.
 
-use crate::direct;
+use crate::direct::{self, Until};
 use crate::mpi::arguments::Arguments;
 use crate::mpi::entry_points::EntryPoint;
 use crate::mpi::messages;
@@ -29,7 +29,7 @@ impl Session {
         };
         for &source in sources {
             if let Some((Span { start, end }, bytes)) = self.source(entry, arguments, source) {
-                direct::sending(start, end, bytes, false);
+                direct::sending(start, end, bytes, Until::Unknown);
             }
         }
     }

@@ -70,24 +70,29 @@ impl Session {
     pub(super) fn before_start(&mut self, entry: &EntryPoint, arguments: Arguments, owner: Owner) {
         self.requests(entry, arguments, |session, request, _| {
             if direct::is_send_watched() {
-                session.promote_started(request);
+                session.promote_started(request, 0);
             }
             session.ranges.activate(request, owner)
         });
     }
 
     /// The same in a dormant thread.
-    pub(super) fn start_while_dormant(&mut self, entry: &EntryPoint, arguments: Arguments) {
+    pub(super) fn start_while_dormant(
+        &mut self,
+        entry: &EntryPoint,
+        arguments: Arguments,
+        dormant: usize,
+    ) {
         self.requests(entry, arguments, |session, request, _| {
-            session.promote_started(request)
+            session.promote_started(request, dormant)
         });
     }
 
     /// Lets the buffer of a persistent send that begins be promoted.
-    fn promote_started(&self, request: u64) {
+    fn promote_started(&self, request: u64, dormant: usize) {
         match self.ranges.sends(request) {
             Some((span, bytes)) => {
-                direct::sending(span.start, span.end, bytes, false);
+                direct::sending(span.start, span.end, bytes, self.until_later(dormant));
             }
             // Another thread may have made the request: it may send anything.
             None => direct::hide_others(0, usize::MAX),

@@ -1,6 +1,6 @@
 //! Sends, whose buffers receivers may read directly (see `direct`).
 
-use crate::direct;
+use crate::direct::{self, Until};
 use crate::mpi::arguments::Arguments;
 use crate::mpi::entry_points::EntryPoint;
 use crate::mpi::messages;
@@ -28,7 +28,7 @@ impl Session {
                 return false;
             }
             let spans = spans(entry, arguments, message.reach);
-            self.send_directly(entry, spans, message.sent)
+            self.send_directly(entry, spans, message.sent, 0)
         });
         match shows {
             Some(true) => After::Work,
@@ -37,13 +37,23 @@ impl Session {
     }
 
     /// A dormant thread's call that must be seen: it may send what peers want, make a persistent operation, or free a
-    /// datatype. Nothing is learnt from it. Returns what to do after it.
-    pub fn pass_dormant(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> After {
-        self.while_busy(|session| session.see_dormant(entry, arguments))
+    /// datatype. Nothing is learnt from it. `dormant`: calls that may pass unseen after it. Returns what to do after it.
+    pub fn pass_dormant(
+        &mut self,
+        entry: &'static EntryPoint,
+        arguments: Arguments,
+        dormant: usize,
+    ) -> After {
+        self.while_busy(|session| session.see_dormant(entry, arguments, dormant))
             .unwrap_or(After::Reset)
     }
 
-    fn see_dormant(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> After {
+    fn see_dormant(
+        &mut self,
+        entry: &'static EntryPoint,
+        arguments: Arguments,
+        dormant: usize,
+    ) -> After {
         planted::at(Part::Dormant);
         match entry.call().role {
             Role::Transfer {
@@ -66,7 +76,7 @@ impl Session {
                     return After::Work;
                 }
                 let is_send_watched = sent.bytes > 0 && direct::is_send_watched();
-                match is_send_watched && self.send_directly(entry, spans, sent.bytes) {
+                match is_send_watched && self.send_directly(entry, spans, sent.bytes, dormant) {
                     true => After::Work,
                     false => After::Reset,
                 }
@@ -77,7 +87,7 @@ impl Session {
             }
             Role::Start | Role::StartAll => {
                 if direct::is_send_watched() {
-                    self.start_while_dormant(entry, arguments);
+                    self.start_while_dormant(entry, arguments, dormant);
                 }
                 After::Reset
             }
@@ -89,18 +99,33 @@ impl Session {
         }
     }
 
-    /// Lets a send's buffer be promoted, or shown. True: it is shown, until [`Session::hide`].
+    /// When a send ends that another call of this thread completes: with other threads, theirs may.
+    pub(super) fn until_later(&self, dormant: usize) -> Until {
+        match phase::is_threaded() {
+            true => Until::Unknown,
+            false => Until::After(self.calls(dormant)),
+        }
+    }
+
+    /// Lets a send's buffer be promoted, or shown. True: it is shown, until [`Session::hide`]. So many calls may pass unseen after this
+    /// one.
     pub(super) fn send_directly(
         &mut self,
         entry: &'static EntryPoint,
         Spans { send, receive }: Spans,
         sent: u64,
+        dormant: usize,
     ) -> bool {
         self.hide();
         // A message received into the same memory changes it before the call returns.
         let blocking = entry.is_blocking
             && (receive.is_empty() || receive.end <= send.start || send.end <= receive.start);
-        self.shown = direct::sending(send.start, send.end, sent, blocking).map(|it| (it, entry));
+        let until = match entry.is_blocking {
+            _ if blocking => Until::Return,
+            true => Until::Unknown,
+            false => self.until_later(dormant),
+        };
+        self.shown = direct::sending(send.start, send.end, sent, until).map(|it| (it, entry));
         self.shown.is_some()
     }
 

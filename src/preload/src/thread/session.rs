@@ -315,9 +315,14 @@ impl Session {
         if site != Place::UNKNOWN {
             let meaning = Meaning {
                 bytes,
-                sent: match entry.has_sources {
-                    true => bytes.max(1),
-                    false => sent.bytes,
+                sent: match entry.call().role {
+                    _ if entry.has_sources => bytes.max(1),
+                    // It sends nothing before it is started: other threads may write the buffer.
+                    Role::Transfer {
+                        completion: Completion::Persistent(_),
+                        ..
+                    } => 0,
+                    _ => sent.bytes,
                 },
                 reach: both([sent, received], |message| self.datatypes.reach(message)),
             };
@@ -354,7 +359,10 @@ impl Session {
                 };
                 let Meaning { bytes, sent, reach } = site.meaning();
                 let spans = spans(entry, arguments, reach);
-                if sent > 0 && direct::is_send_watched() && self.send_directly(entry, spans, sent) {
+                if sent > 0
+                    && direct::is_send_watched()
+                    && self.send_directly(entry, spans, sent, 0)
+                {
                     after = After::Work;
                 }
                 let (persistent, follows) = match completion {

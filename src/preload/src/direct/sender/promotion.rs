@@ -1,6 +1,8 @@
 //! The sender: during a send, moves the buffer into the arena if peers ask for it, and gives back what the program no
 //! longer maps.
 
+mod reclaim;
+
 use crate::direct::sender::devices::Devices;
 use crate::direct::sender::eligibility::Ordinary;
 use crate::direct::sender::moving::{move_chunk, pages_of};
@@ -9,17 +11,17 @@ use crate::direct::shared::report::{self, explain};
 use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
 use crate::direct::shared::{attention, headroom, promoted};
 use crate::direct::transparency::bindings::Bindings;
-use crate::direct::transparency::{discard, fork};
+use crate::direct::transparency::discard;
 use crate::sys::cancellation::held_back;
 use crate::sys::clock;
 use crate::sys::log::{self, Level};
 use crate::sys::next;
 use crate::sys::tls;
+use copytune_core::direct::batch::{Batch, Together};
 use copytune_core::direct::burst::Burst;
 use copytune_protocol::allocator::Space;
 use copytune_protocol::arena::{self, Arena, FIRST_PROMOTED};
 use copytune_protocol::limits;
-use copytune_protocol::mappings::Mappings;
 use copytune_protocol::notice::Notice;
 use copytune_protocol::notices::Notices;
 use copytune_protocol::requests::{Message, Requests};
@@ -55,6 +57,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     space: Space::new(),
     next_check: 0,
     burst: Burst::new(),
+    batch: Batch::new(),
     devices: Devices::new(),
     held_by_device: false,
     notices: Notices::new(),
@@ -72,6 +75,7 @@ struct Owner {
     /// Index of the range to check next.
     next_check: usize,
     burst: Burst,
+    batch: Batch,
     devices: Devices,
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
@@ -200,10 +204,20 @@ fn hide_others_now(start: usize, end: usize) {
     }
 }
 
+/// When a send ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// With its call: a notice may show the message, and the caller hides it at the return.
+    Return,
+    /// Nothing is known.
+    Unknown,
+    /// With a later call of the same thread. This is the one with that number.
+    After(u64),
+}
+
 /// A send of `bytes` bytes in `[start, end)` begins. Until it ends, the program leaves the buffer alone (MPI 4.0, 3.4
-/// and 3.7.2). `blocking`: it ends when the call returns; then a notice may show the message, and the caller hides it
-/// at the return.
-pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&'static Notice> {
+/// and 3.7.2).
+pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'static Notice> {
     let arena = arena::own().filter(|_| is_on() && start < end)?;
     hide_others(start, end);
     // If another thread holds the lock, it does the work.
@@ -212,13 +226,13 @@ pub fn sending(start: usize, end: usize, bytes: u64, blocking: bool) -> Option<&
         start,
         end,
         is_contiguous: bytes == (end - start) as u64,
-        is_blocking: blocking,
+        is_blocking: until == Until::Return,
     };
     let sends = SENDS.load(Relaxed);
     let looks = LOOKED.load(Relaxed) != sends / SENDS_PER_LOOK;
     if arena.words().asked.load(Relaxed) != SEEN.load(Relaxed) || WAITING.load(Relaxed) || looks {
         LOOKED.store(sends / SENDS_PER_LOOK, Relaxed);
-        held_back(|| owner.serve(arena, message, sends, looks));
+        held_back(|| owner.serve(arena, message, until, (sends, looks)));
         update_attention();
     }
     if !SHOWS.load(Relaxed) {
@@ -252,7 +266,13 @@ impl Owner {
     }
 
     #[cold]
-    fn serve(&mut self, arena: &Arena, message: Message, sends: u32, looks: bool) {
+    fn serve(
+        &mut self,
+        arena: &Arena,
+        message: Message,
+        until: Until,
+        (sends, looks): (u32, bool),
+    ) {
         let (asked, some_are_lost) = self.requests.collect(arena.words(), SEEN.load(Relaxed));
         SEEN.store(asked, Relaxed);
         if looks && !self.promoted.is_empty() {
@@ -261,39 +281,54 @@ impl Owner {
             self.check_one(arena);
         }
         let mut met = self.requests.met_by(message);
-        WAITING.store(!self.requests.is_empty(), Relaxed);
         if some_are_lost && !met.ranges.is_empty() {
             // Requests were lost because a long message is asked for in many pieces: most likely all of it is wanted.
             met.ranges.push((message.start, message.end));
         }
-        if message.is_contiguous && !met.ranges.is_empty() {
-            self.promote(arena, message, met.ranges, sends);
-        } else if met.notice
-            && holds_some_of(&self.promoted, message.start, message.end)
-            && self.give_notice(arena, message, sends)
-        {
-            arena.words().announce();
+        let call = match until {
+            Until::After(call) => Some(call),
+            Until::Return | Until::Unknown => None,
+        };
+        let is_wanted = message.is_contiguous && !met.ranges.is_empty();
+        if is_wanted && (message.may_gain() || is_forced()) {
+            let joined = (self.batch).join((message.start, message.end), met.ranges, call);
+            self.requests.put_back(joined.left);
+            if let Some(together) = joined.now {
+                self.promote(arena, &together, sends);
+            }
+        } else {
+            self.requests.put_back(self.batch.pass(call));
+            if met.notice
+                && holds_some_of(&self.promoted, message.start, message.end)
+                && self.give_notice(arena, (message.start, message.end), sends)
+            {
+                arena.words().announce();
+            }
         }
+        WAITING.store(
+            !self.requests.is_empty() || self.batch.is_waiting(),
+            Relaxed,
+        );
     }
 
     /// Gives the message a notice, if it may have one and has none yet.
-    fn give_notice(&mut self, arena: &Arena, message: Message, sends: u32) -> bool {
-        let bytes = message.end - message.start;
+    fn give_notice(&mut self, arena: &Arena, (start, end): (usize, usize), sends: u32) -> bool {
         let answers = &progress::ANSWERS;
-        let given = (self.notices).add(arena, message.start, bytes, sends, answers);
+        let given = (self.notices).add(arena, start, end - start, sends, answers);
         self.unshown = 0;
         SHOWS.store(self.notices.are_used(), Relaxed);
         given
     }
 
-    /// Moves the requested whole pages of the message, where they may be moved.
-    fn promote(&mut self, arena: &Arena, message: Message, asked: Vec<(usize, usize)>, sends: u32) {
-        let pages = pages_of(message.start, message.end, asked);
+    /// Moves the requested whole pages of the messages, where they may be moved.
+    fn promote(&mut self, arena: &Arena, together: &Together, sends: u32) {
+        let spans = together.spans();
+        let pages = |&(start, end): &(usize, usize)| pages_of(start, end, together.asked.clone());
+        let pages: Vec<(usize, usize)> = spans.iter().flat_map(pages).collect();
         let (Some(&(first, _)), Some(&(_, last))) = (pages.first(), pages.last()) else {
             return;
         };
-        let may_gain = message.may_gain() || is_forced();
-        if !may_gain || self.held_by_device || keeps_private() {
+        if self.held_by_device || keeps_private() {
             return;
         }
         // Done once in a process, so not part of the price.
@@ -321,15 +356,23 @@ impl Owner {
                 explain("this process has too many mappings");
                 return;
             }
-            self.move_pages(arena, &pages, &areas, began);
+            self.move_pages(arena, &pages, &areas, (began, together.buffers.len()));
             self.burst.end(clock::now(), asks.then_some(began));
         }
-        self.give_notice(arena, message, sends);
+        for &buffer in &together.buffers {
+            self.give_notice(arena, buffer, sends);
+        }
         arena.words().announce();
     }
 
-    /// Moves those parts of the pages that lie in one of the areas; `began`: when the promotion began.
-    fn move_pages(&mut self, arena: &Arena, pages: &[(usize, usize)], areas: &[Area], began: u64) {
+    /// Moves those parts of the pages of so many buffers that lie in one of the areas; `began`: when the promotion began.
+    fn move_pages(
+        &mut self,
+        arena: &Arena,
+        pages: &[(usize, usize)],
+        areas: &[Area],
+        (began, buffers): (u64, usize),
+    ) {
         let (mut ticks, mut bytes) = (0, 0);
         let parts = pages
             .iter()
@@ -355,7 +398,7 @@ impl Owner {
         if bytes > 0 {
             let nanoseconds = |ticks: u64| 1e6 * clock::milliseconds(ticks);
             let words = arena.words();
-            words.note_price(nanoseconds(taken), nanoseconds(ticks), bytes);
+            words.note_price(nanoseconds(taken), nanoseconds(ticks), bytes, buffers);
         }
     }
 
@@ -417,67 +460,6 @@ impl Owner {
             unsafe { discard::advise(first as *mut c_void, last - first, libc::MADV_COLLAPSE) };
         }
         Some(done)
-    }
-
-    /// Checks one range, in turn: if it is no longer mapped where it was put, gives back what is gone.
-    fn check_one(&mut self, arena: &Arena) {
-        self.next_check = self.next_check.wrapping_add(1) % self.promoted.len().max(1);
-        if let Some(range) = self.promoted.get(self.next_check)
-            && let Some(mappings) = Mappings::of(0)
-            && let Ok(found) = mappings.from(range.start)
-            && !found.is_some_and(|mapping| {
-                mapping.start <= range.start
-                    && mapping.file == arena.file
-                    && mapping.place(range.start) == range.offset
-            })
-        {
-            self.reclaim(arena);
-        }
-    }
-
-    /// Gives back ranges that this process no longer maps anywhere. Returns the number of its mappings, if known.
-    fn reclaim(&mut self, arena: &Arena) -> Option<u64> {
-        let forks = fork::begun();
-        let mappings = Mappings::of(0)?;
-        let mut mapped = Vec::new();
-        let mut count = 0;
-        let known = mappings.each(0, usize::MAX, |mapping| {
-            count += 1;
-            if mapping.file == arena.file {
-                let bytes = (mapping.end - mapping.start) as u64;
-                mapped.push(mapping.offset..mapping.offset + bytes);
-            }
-        });
-        if !known {
-            return None;
-        }
-        limits::note_mappings(count);
-        if self.promoted.is_empty() || fork::may_need(forks) {
-            return Some(count);
-        }
-        let is_mapped = |range: &Promoted| {
-            mapped
-                .iter()
-                .any(|there| there.start < range.offset + range.bytes && range.offset < there.end)
-        };
-        let (kept, gone) = self.promoted.iter().partition(|range| is_mapped(range));
-        self.promoted = kept;
-        let gone: Vec<Promoted> = gone;
-        promoted::set_bytes(self.promoted.iter().map(|range| range.bytes).sum());
-        for range in gone {
-            self.give_back(arena, range.offset, range.bytes);
-        }
-        let promoted = &self.promoted;
-        self.notices.retain(arena, |start, bytes| {
-            holds_some_of(promoted, start, start + bytes)
-        });
-        SHOWS.store(self.notices.are_used(), Relaxed);
-        Some(count)
-    }
-
-    fn give_back(&mut self, arena: &Arena, offset: u64, bytes: u64) {
-        arena.punch(offset, bytes as usize);
-        self.space.give_back(offset, bytes);
     }
 }
 
