@@ -16,7 +16,8 @@
 
 /// Kernel copies of a buffer before it is asked for.
 pub const AT_ONCE: u32 = 1;
-/// Seconds of debt that are always allowed, and the part of the time so far that is allowed besides.
+/// Seconds of debt that are always allowed, and the part of the time so far that is allowed besides: with what learning may take
+/// (`engine::budget`) it is 1 %.
 const CREDIT: f64 = 5e-3;
 /// See [`CREDIT`].
 const SHARE: f64 = 5e-3;
@@ -34,11 +35,9 @@ const PAYS: u64 = 2;
 /// One part in so many of what the reader's copies save is gained elsewhere besides: Sendrecv of 4 MiB took 0.26 ms less where each
 /// side's copy took 0.15 to 0.2 ms less.
 const UNSEEN: u64 = 3;
-/// The same as [`CREDIT`] and [`SHARE`] then. Who sends many long buffers in turn cannot gain by the usual debt, which few of their
+/// The same as [`CREDIT`] then. Who sends many long buffers in turn cannot gain by the usual debt, which few of their
 /// promotions exhaust before any of them comes again.
 const KNOWN_CREDIT: f64 = 20e-3;
-/// See [`KNOWN_CREDIT`].
-const KNOWN_SHARE: f64 = 1e-2;
 /// Where they would not have, so many times the usual wait is the longest. The usual one is no choice: who waits as long as a promotion
 /// is worth and sends no more than a quarter as many messages then has lost nearly all of its price.
 const MOST_PATIENCE: u64 = 16;
@@ -254,7 +253,7 @@ impl Credit {
         let of = |credit: f64, share: f64| (part * (credit * rate + share * elapsed as f64)) as u64;
         Self {
             usual: of(CREDIT, SHARE),
-            known: of(KNOWN_CREDIT, KNOWN_SHARE),
+            known: of(KNOWN_CREDIT, SHARE),
         }
     }
 }

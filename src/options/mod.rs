@@ -285,7 +285,7 @@ static VARIABLES: &[Variable] = &[
         name: "COPYTUNE_BUDGET",
         allowed: || "on or off".to_owned(),
         default: "on",
-        about: "Bounds what learning may cost: 1 % of the time (on); without a bound it ends sooner (off).",
+        about: "Bounds what learning may cost: 0.5 % of the time (on); without a bound it ends sooner (off).",
         take: |value, options| {
             options.bounded = one_of(value, &[("on", true), ("off", false)])?;
             Some(())
