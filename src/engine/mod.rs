@@ -73,6 +73,8 @@ pub enum Notice {
         /// Those of them that were not as recorded.
         misfits: u64,
     },
+    /// What is replayed is slower than the default here: it was taken back.
+    Refuted,
 }
 
 /// Parameters of an engine.

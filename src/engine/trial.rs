@@ -10,6 +10,8 @@
 //! Then all are tried together; confirmed is what has proved itself in both. Where dormancy is faster, those that have not proved
 //! themselves go first. What cannot be told is unknown, and the next run tries again.
 
+mod review;
+
 use super::{Clock, Engine, Interval, Mode};
 use crate::flow::IntervalId;
 use crate::stats::random::Random;
@@ -73,6 +75,8 @@ pub(super) struct Trial {
     postponed: u8,
     /// Trials that came to nothing.
     abandoned: u8,
+    /// In a replay: calls until the next pair of periods (see `review`).
+    rest: u32,
     random: Random,
 }
 
@@ -91,6 +95,7 @@ impl Trial {
             idle: Vec::new(),
             postponed: 0,
             abandoned: 0,
+            rest: review::REST,
             random: Random::new(seed),
         }
     }
@@ -155,7 +160,10 @@ impl Engine {
             self.abandon_trial();
         }
         self.trial.in_use = true;
-        if self.config.mode != Mode::Tune || !self.is_trial_due() {
+        if self.config.mode == Mode::Replay {
+            return self.review(clock, idle);
+        }
+        if !self.is_trial_due() {
             self.dormancy.go_on();
             return 0;
         }
@@ -175,6 +183,11 @@ impl Engine {
             self.dormancy.go_on();
             return 0;
         }
+        self.begin_arm(idle)
+    }
+
+    /// The next period begins. Returns how many calls are to pass unseen.
+    fn begin_arm(&mut self, idle: bool) -> usize {
         let arm = self.trial.next_arm();
         let rests = arm == Arm::Without && self.trial.subject == Some(Subject::All);
         if rests && !idle {
@@ -222,6 +235,9 @@ impl Engine {
 
     /// What was timed so far counts for nothing.
     pub(super) fn abandon_trial(&mut self) {
+        if self.config.mode == Mode::Replay {
+            return self.trial.leave_pair();
+        }
         self.use_all();
         let trial = &mut self.trial;
         if trial.subject.take().is_some() {

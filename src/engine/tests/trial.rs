@@ -51,13 +51,45 @@ fn what_costs_more_to_follow_than_it_gains_is_taken_back() {
     assert!(unseen > 60_000, "{unseen} of 120000 calls passed unseen");
 }
 
-#[test]
-fn replay_tries_nothing() {
+fn replay() -> Hooked {
     let mut hooked = Hooked::new(Mode::Replay, one_is_best);
     let remembered = [(1000, best()), (1001, best())];
     hooked.machine.engine.knowledge.choices.extend(remembered);
+    hooked
+}
+
+#[test]
+fn a_short_replay_tries_nothing() {
+    let mut hooked = replay();
     assert_eq!(ping_pong(&mut hooked, 20_000, 4000), 0);
     assert_eq!(hooked.machine.engine.node(0).unwrap().choice, best());
+}
+
+#[test]
+fn what_is_replayed_and_pays_stays_in_use_for_99_calls_in_100() {
+    let mut hooked = replay();
+    let unseen = ping_pong(&mut hooked, 120_000, 0);
+    assert_eq!(hooked.machine.engine.node(0).unwrap().choice, best());
+    // It is confirmed after four pairs of periods, and left alone then.
+    assert!((2048..2400).contains(&unseen), "{unseen} of 240,000");
+    let counted = hooked.machine.engine.node(0).unwrap().calls;
+    assert!((119_000..121_000).contains(&counted), "{counted}");
+}
+
+#[test]
+fn what_is_replayed_and_does_not_pay_is_taken_back() {
+    let mut hooked = replay();
+    ping_pong(&mut hooked, 100_000, 4000);
+    assert_eq!(hooked.machine.engine.node(0).unwrap().choice, best());
+    ping_pong(&mut hooked, 20_000, 4000);
+    let engine = &mut hooked.machine.engine;
+    assert_eq!(engine.node(0).unwrap().choice, DEFAULT);
+    assert_eq!(engine.take_notice(), Some(Notice::Refuted));
+    // A call that was not met before, too.
+    hooked.machine.engine.add_node(info(2, BYTES));
+    assert_eq!(hooked.machine.engine.node(2).unwrap().choice, DEFAULT);
+    let unseen = ping_pong(&mut hooked, 40_000, 4000);
+    assert!(unseen > 40_000, "{unseen} of 80,000");
 }
 
 #[test]

@@ -89,6 +89,20 @@ impl Job {
         }
     }
 
+    /// A replay was slower with what earlier runs have adopted. Rank 0 says so; of others a log for debugging tells.
+    pub fn refuted(&self) {
+        log::say(
+            match self.place.0 {
+                0 => Level::Summary,
+                _ => Level::Debug,
+            },
+            format_args!(
+                "rank {} runs faster without what earlier runs have adopted, so it uses the default from here on; COPYTUNE_MODE=tune learns anew",
+                self.place.0
+            ),
+        );
+    }
+
     /// The recorded flowgraph does not fit the program, and intervals are detected instead. Rank 0 says so at once; of
     /// other ranks it tells at the end.
     pub fn misfit(&self, calls: u64, misfits: u64) {

@@ -19,6 +19,7 @@ impl Session {
         match self.engine.take_notice() {
             Some(Notice::Checkpoint) => self.checkpoint(),
             Some(Notice::Misfit { calls, misfits }) => self.job.misfit(calls, misfits),
+            Some(Notice::Refuted) => self.job.refuted(),
             None => {}
         }
         if let Some(interval) = self.engine.take_news() {
