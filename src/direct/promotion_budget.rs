@@ -383,15 +383,28 @@ impl Buffer {
         self.next = self.reads.saturating_add(copies.min(most.into()) as u32);
     }
 
-    /// So many bytes of it were copied directly, which saved so much.
+    /// So many bytes of it were copied directly, which saved so much. `price`: what such a promotion takes by now. If it has become less
+    /// since this one was asked for, because several were made together, so much less is owed.
     #[inline]
-    pub fn read_directly(&mut self, account: &mut Account, bytes: usize, saved: u64) {
+    pub fn read_directly(
+        &mut self,
+        account: &mut Account,
+        bytes: usize,
+        saved: u64,
+        price: impl FnOnce() -> u64,
+    ) {
         self.gains = self.gains.saturating_add(1);
         account.debt = account.debt.saturating_sub(saved);
-        let spent = core::mem::take(&mut self.owed);
+        let class = account.class_of(bytes);
+        if self.owed > 0 {
+            let owed = core::mem::take(&mut self.owed);
+            let spent = owed.min(price());
+            class.spent = class.spent.saturating_add(spent);
+            class.worth.price = class.worth.price.saturating_sub(owed - spent);
+            account.debt = account.debt.saturating_sub(owed - spent);
+        }
         let class = account.class_of(bytes);
         class.saved = class.saved.saturating_add(saved);
-        class.spent = class.spent.saturating_add(spent);
         class.worth.potential = class.worth.potential.saturating_add(saved);
     }
 

@@ -65,7 +65,12 @@ impl World {
         if is_hinted {
             if numbers(message).all(|page| self.promoted.contains(&page)) {
                 (self.extents).were_read(&mut self.account, message, message.bytes());
-                Buffer::default().read_directly(&mut self.account, message.bytes(), copy.gain);
+                Buffer::default().read_directly(
+                    &mut self.account,
+                    message.bytes(),
+                    copy.gain,
+                    || 0,
+                );
                 self.saved += copy.gain;
                 self.direct += 1;
                 return;

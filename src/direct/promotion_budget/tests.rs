@@ -42,7 +42,7 @@ impl World {
         let bytes = ticks as usize * 1000;
         if *state == State::Promoted {
             self.saved += ticks / SAVED;
-            buffer.read_directly(&mut self.account, bytes, ticks / SAVED);
+            buffer.read_directly(&mut self.account, bytes, ticks / SAVED, || price);
             return;
         }
         self.kernel += ticks;
@@ -400,13 +400,50 @@ fn early_losses_make_patient() {
     };
     for patience in [2, 4, 8] {
         assert_eq!(reads_until_asked(&mut buffer, &mut account), patience);
-        buffer.read_directly(&mut account, copy.bytes, 1000);
+        buffer.read_directly(&mut account, copy.bytes, 1000, || copy.price);
         buffer.lost();
     }
     assert_eq!(reads_until_asked(&mut buffer, &mut account), 16);
     for _ in 0..EARLY_LOSS {
-        buffer.read_directly(&mut account, copy.bytes, 0);
+        buffer.read_directly(&mut account, copy.bytes, 0, || copy.price);
     }
     buffer.lost();
     assert_eq!(reads_until_asked(&mut buffer, &mut account), 2);
+}
+
+/// A window's buffers were asked for at 1,000 each, and moved in one step at 200: with the first of them that comes, less is owed, so
+/// the others are asked for at once.
+#[test]
+fn what_was_promoted_for_less_owes_less() {
+    let mut account = Account::default();
+    let copy = KernelCopy {
+        bytes: 65_536,
+        gain: 50,
+        is_first: false,
+        price: 1000,
+        credit: ALLOWED,
+    };
+    let mut buffers: Vec<Buffer> = (0..16).map(|_| Buffer::default()).collect();
+    let mut asked = 0;
+    for _ in 0..25 {
+        asked = 0;
+        for buffer in &mut buffers {
+            asked += u64::from(
+                buffer.owed > 0 || buffer.read_by_kernel(&mut account, copy, Urgency::Unknown),
+            );
+        }
+    }
+    assert_eq!((asked, account.debt()), (5, 5000), "the credit");
+    for buffer in &mut buffers[..5] {
+        buffer.read_directly(&mut account, copy.bytes, 50, || 200);
+    }
+    assert_eq!(account.debt(), 5 * 200 - 5 * 50);
+    let class = account.class_of(copy.bytes);
+    assert_eq!((class.spent, class.saved), (1000, 250));
+    // What is dearer than it was is owed as it was asked for.
+    let copy = KernelCopy { price: 200, ..copy };
+    let buffer = &mut buffers[5];
+    while !buffer.read_by_kernel(&mut account, copy, Urgency::Unknown) {}
+    buffer.read_directly(&mut account, copy.bytes, 0, || 5000);
+    assert_eq!(account.debt(), 750 + 200);
 }

@@ -235,9 +235,8 @@ impl Reader {
                 mechanisms.took(read.bytes, is_shown, plan.way, ticks);
             }
             let saved = mechanisms.gain(read.bytes, is_shown);
-            range
-                .buffer
-                .read_directly(&mut self.account, read.bytes, saved);
+            let price = || price_of(peer, read.bytes);
+            (range.buffer).read_directly(&mut self.account, read.bytes, saved, price);
             if range.view.wants_notice(read) {
                 peer.words()
                     .ask(read.source, read.bytes, RequestKind::Notice);
@@ -414,7 +413,7 @@ impl Reader {
         };
         let now = clock::now();
         let began = *self.began.get_or_insert(now);
-        let price = |bytes| (peer.words().price(bytes) * clock::rate()) as u64;
+        let price = |bytes| price_of(peer, bytes);
         let copy = KernelCopy {
             bytes: read.bytes,
             gain: known.mechanisms.expected_gain(read.bytes),
@@ -504,4 +503,9 @@ fn plan(
             (plan, routine)
         }
     }
+}
+
+/// What a promotion of so many bytes by that process takes, in ticks.
+fn price_of(peer: &Peer, bytes: usize) -> u64 {
+    (peer.words().price(bytes) * clock::rate()) as u64
 }
