@@ -278,6 +278,13 @@ pub static PATTERNS_BOUND: Target = Target {
     reason: "what tuning leaves on the table must be small: each pattern, geometric mean over 8 KiB to 4 MiB",
 };
 
+/// The third run against the library's own time and a plain copy.
+pub static PATTERNS_PLAIN: Target = Target {
+    name: "patterns-of-plain",
+    bound: Bound::AsFast(0.95, 0.93),
+    reason: "geometric mean over the messages that can be run so, 8 KiB to 4 MiB: no way of copying takes less than the library's own time and one copy",
+};
+
 /// Random programs.
 pub static PATTERNS_RANDOM: Target = Target {
     name: "patterns-random",

@@ -34,6 +34,11 @@ impl Pattern {
     pub(super) fn can_be_empty(&self) -> bool {
         std::ptr::eq(self.program, &programs::MESSAGES)
     }
+
+    /// Whether it makes no difference to the program what arrives, and the kernel copies each message in one piece.
+    pub(super) fn may_be_plain(&self) -> bool {
+        self.can_be_empty() && self.sort != Sort::Collective
+    }
 }
 
 impl std::fmt::Debug for Pattern {

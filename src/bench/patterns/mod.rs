@@ -39,6 +39,26 @@ const CALIBRATED_KINDS: &[Kind] = &[
     Kind::Known,
 ];
 
+/// The ways of patterns that can also be run with plain copies.
+const WITH_PLAIN: &[Kind] = &[
+    Kind::Without,
+    Kind::First,
+    Kind::Third,
+    Kind::Replay,
+    Kind::Known,
+    Kind::Plain,
+];
+/// The same where the machine is calibrated.
+const CALIBRATED_WITH_PLAIN: &[Kind] = &[
+    Kind::Without,
+    Kind::First,
+    Kind::Calibrated,
+    Kind::Third,
+    Kind::Replay,
+    Kind::Known,
+    Kind::Plain,
+];
+
 /// What the command line asks for.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -65,7 +85,7 @@ struct Plan {
     ranks: Vec<usize>,
     rounds: usize,
     programs: usize,
-    kinds: &'static [Kind],
+    is_calibrated: bool,
 }
 
 impl Plan {
@@ -97,10 +117,17 @@ impl Plan {
             ranks,
             rounds: request.rounds.unwrap_or(rounds),
             programs: request.programs.unwrap_or(programs),
-            kinds: match request.calibration {
-                Some(_) => CALIBRATED_KINDS,
-                None => KINDS,
-            },
+            is_calibrated: request.calibration.is_some(),
+        }
+    }
+
+    /// The ways in which a pattern is run.
+    fn kinds(&self, pattern: &Pattern) -> &'static [Kind] {
+        match (self.is_calibrated, pattern.may_be_plain()) {
+            (false, false) => KINDS,
+            (false, true) => WITH_PLAIN,
+            (true, false) => CALIBRATED_KINDS,
+            (true, true) => CALIBRATED_WITH_PLAIN,
         }
     }
 
@@ -114,8 +141,9 @@ impl Plan {
 
     /// In runs, for each library.
     fn length(&self) -> f64 {
-        let patterns = (self.patterns.len() * self.ranks.len()) as f64;
-        patterns * runs::runs(self.kinds, self.rounds)
+        let runs_of = |pattern: &&Pattern| runs::runs(self.kinds(pattern), self.rounds);
+        let patterns: f64 = self.patterns.iter().map(runs_of).sum();
+        patterns * self.ranks.len() as f64
             + self.programs as f64 * runs::runs(runs::USUAL, self.rounds)
     }
 }
@@ -134,6 +162,7 @@ fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
     let (mut patterns, mut random) = (Vec::new(), Vec::new());
     for library in &setting.libraries {
         progress.step(&format!("{}: compiling", library.family.title()));
+        let plain = programs::build_preloaded(&setting.cache, library, &programs::PLAIN)?;
         for &ranks in &plan.ranks {
             for pattern in &plan.patterns {
                 let sizes = plan.sizes_of(pattern);
@@ -155,9 +184,11 @@ fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
                         .args(pattern.arguments)
                         .args(["--bytes", &list_of(&sizes)]),
                     calibration: request.calibration.as_deref(),
+                    plain: Some(&plain),
                     read: &|text| read(text, &sizes),
                 };
-                let series = case.measure(plan.kinds, plan.rounds, &mut progress)?;
+                let kinds = plan.kinds(pattern);
+                let series = case.measure(kinds, plan.rounds, &mut progress)?;
                 patterns.push((*pattern, series));
             }
         }
@@ -248,13 +279,13 @@ mod tests {
         );
         let halo = PATTERNS.iter().find(|one| one.name == "halo-2d");
         assert_eq!(plan.sizes_of(halo.expect("a pattern")), [1, 4096]);
-        // Three rounds of five, and two that tune.
-        assert_eq!(Plan::new(&asked, true).length(), 17.0);
+        // Three rounds of six, and two that tune.
+        assert_eq!(Plan::new(&asked, true).length(), 20.0);
         let calibrated = Request {
             calibration: Some(PathBuf::from("anywhere")),
             ..asked
         };
-        assert_eq!(Plan::new(&calibrated, true).length(), 20.0);
+        assert_eq!(Plan::new(&calibrated, true).length(), 23.0);
     }
 
     #[test]

@@ -63,6 +63,7 @@ pub fn measure(
         // Some have threads.
         job: Job::crowd(library, seed.ranks, &program).args([&number, "--time"]),
         calibration: None,
+        plain: None,
         read: &|text| read(text, seed.seed),
     };
     case.measure(runs::USUAL, rounds, progress)

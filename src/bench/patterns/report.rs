@@ -10,12 +10,13 @@ use crate::bench::{Figure, Findings};
 use crate::stats::Interval;
 
 /// What is reported, each in a table and a map of its own, where it was run.
-const REPORTED: [Kind; 5] = [
+const REPORTED: [Kind; 6] = [
     Kind::First,
     Kind::Calibrated,
     Kind::Third,
     Kind::Replay,
     Kind::Known,
+    Kind::Plain,
 ];
 /// What users do, and must not lose by.
 const USERS: [Kind; 4] = [Kind::First, Kind::Calibrated, Kind::Third, Kind::Replay];
@@ -25,6 +26,10 @@ const RANDOM: [Kind; 3] = [Kind::First, Kind::Third, Kind::Replay];
 
 const ON_KNOWN: &str = "\"Direct copies wherever possible\" is the reference for what can be had where all is known beforehand: replay of what two runs have tuned \
     with COPYTUNE_DIRECT=force, so with the routines that were found best and without asking whether a direct copy pays. Where it does not pay the other runs can be faster.";
+
+const ON_PLAIN: &str = "\"The library's own time and one plain copy\" is the bound: each long message that the kernel would copy is one memcpy, from memory that has the place \
+    of the sender's but is the receiver's own, so nothing is asked, promoted or learnt. Where its mean is below 1.9 times, no third run can be expected to reach that, and patterns-of-plain \
+    is the target. Routines that write past the caches can be faster than memcpy.";
 
 const ON_RANDOM: &str = "Of random programs the time of all steps on the slowest process counts, their set-up included, but not the start and the end of the job.";
 
@@ -55,6 +60,7 @@ pub fn findings(
     }
     if !patterns.is_empty() {
         findings.notes.push(ON_KNOWN.to_owned());
+        findings.notes.push(ON_PLAIN.to_owned());
     }
     if !random.is_empty() {
         findings.tables.push(random_table(random));
@@ -109,7 +115,11 @@ impl Group<'_> {
         least: u64,
         wanted: impl Fn(&Pattern) -> bool,
     ) -> Option<Interval> {
-        let chosen = self.series.iter().filter(|(pattern, _)| wanted(pattern));
+        let is_chosen = |(pattern, series): &&&(&Pattern, Series)| {
+            let was_run = |kind| series.kinds.contains(kind);
+            wanted(pattern) && [kind, base].iter().all(was_run)
+        };
+        let chosen = self.series.iter().filter(is_chosen);
         let chosen: Vec<(&Series, Vec<usize>)> = chosen
             .map(|(_, series)| (series, from(series, least)))
             .collect();
@@ -140,6 +150,9 @@ impl Group<'_> {
             for (target, mean) in means {
                 figures.extend(mean.map(|mean| figure(target, self.key.clone(), mean)));
             }
+            let of_plain = self.mean(Kind::Third, Kind::Plain, LARGE, Pattern::may_be_plain);
+            let target = &targets::PATTERNS_PLAIN;
+            figures.extend(of_plain.map(|mean| figure(target, self.key.clone(), mean)));
             figures.extend(self.against_the_bound());
         }
         for kind in USERS.into_iter().filter(|&kind| self.has(kind)) {

@@ -8,37 +8,37 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { LONG = 8 << 10, PAGE = 4096, PLACES = 256 };
+/* As much of a sender's memory as 8192 regions are can be stood in for. */
+enum { LONG = 8 << 10, REGION = 2 << 20, REGIONS = 8192 };
 
-/* What stands for the sender's memory at an address. */
+/* What stands for each region of the sender's memory, at the place that its number gives or the next free one. */
 static struct stand_in {
-    uintptr_t address;
-    size_t bytes;
+    uintptr_t number;
     char *memory;
-} places[PLACES];
+} regions[REGIONS];
 
-static const char *stand_in(uintptr_t address, size_t bytes)
+static char *stand_in(uintptr_t number)
 {
-    static int oldest;
-    struct stand_in *found = NULL;
-    for (int i = 0; i < PLACES && found == NULL && places[i].memory != NULL; i++)
-        if (places[i].address == address && places[i].bytes == bytes)
-            found = &places[i];
-    if (found == NULL) {
-        size_t pages = (bytes + 2 * PAGE) / PAGE * PAGE;
-        found = &places[oldest++ % PLACES];
-        free(found->memory);
-        *found = (struct stand_in){address, bytes, aligned_alloc(PAGE, pages)};
-        if (found->memory == NULL)
-            abort();
-        memset(found->memory, 1, pages);
+    for (uintptr_t i = 0; i < REGIONS; i++) {
+        struct stand_in *region = &regions[(number + i) % REGIONS];
+        if (region->memory != NULL && region->number == number)
+            return region->memory;
+        if (region->memory == NULL) {
+            void *memory = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            if (memory == MAP_FAILED)
+                abort();
+            memset(memory, 1, REGION);
+            *region = (struct stand_in){number, memory};
+            return memory;
+        }
     }
-    return found->memory + address % PAGE;
+    abort();
 }
 
 ssize_t process_vm_readv(pid_t process, const struct iovec *local, unsigned long pieces, const struct iovec *remote,
@@ -46,6 +46,14 @@ ssize_t process_vm_readv(pid_t process, const struct iovec *local, unsigned long
 {
     if (pieces != 1 || remote_pieces != 1 || local->iov_len < LONG || local->iov_len != remote->iov_len)
         return syscall(SYS_process_vm_readv, process, local, pieces, remote, remote_pieces, flags);
-    memcpy(local->iov_base, stand_in((uintptr_t)remote->iov_base, local->iov_len), local->iov_len);
+    uintptr_t address = (uintptr_t)remote->iov_base;
+    char *to = local->iov_base;
+    for (size_t left = local->iov_len; left > 0;) {
+        size_t place = address % REGION, bytes = REGION - place < left ? REGION - place : left;
+        memcpy(to, stand_in(address / REGION) + place, bytes);
+        to += bytes;
+        address += bytes;
+        left -= bytes;
+    }
     return (ssize_t)local->iov_len;
 }

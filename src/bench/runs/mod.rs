@@ -35,6 +35,9 @@ pub enum Kind {
     Replay,
     /// The same with direct copies wherever possible: a reference for what can be had where all is known beforehand.
     Known,
+    /// Without copytune, and each long message of the kernel's is one memcpy from memory of the receiver's own: the library's own time
+    /// and a plain copy. What arrives is not what was sent.
+    Plain,
 }
 
 impl Kind {
@@ -47,6 +50,7 @@ impl Kind {
             Kind::Third => "third",
             Kind::Replay => "replay",
             Kind::Known => "known",
+            Kind::Plain => "plain",
         }
     }
 
@@ -59,6 +63,7 @@ impl Kind {
             Kind::Third => "third run",
             Kind::Replay => "replay",
             Kind::Known => "direct copies wherever possible",
+            Kind::Plain => "the library's own time and one plain copy",
         }
     }
 
@@ -116,6 +121,8 @@ pub struct Case<'a> {
     pub job: Job,
     /// The state directory of a calibration, for [`Kind::Calibrated`].
     pub calibration: Option<&'a Path>,
+    /// The library by which memcpy copies, for [`Kind::Plain`].
+    pub plain: Option<&'a Path>,
     /// Takes the times out of what a run prints.
     pub read: &'a dyn Fn(&str) -> Result<Found, String>,
 }
@@ -241,6 +248,7 @@ impl Case<'_> {
                 Kind::Known => with(job)
                     .env("COPYTUNE_MODE", "replay")
                     .env("COPYTUNE_DIRECT", "force"),
+                Kind::Plain => (self.plain).map_or(job.clone(), |it| job.env("LD_PRELOAD", it)),
             })
         })
     }

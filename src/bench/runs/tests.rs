@@ -146,7 +146,7 @@ fn each_kind_of_run_starts_from_its_own_state() {
         journal,
     };
     let script = "if [ -n \"$COPYTUNE_DIR\" ]; then mkdir -p $COPYTUNE_DIR/in; echo >> $COPYTUNE_DIR/in/runs; \
-                  echo $COPYTUNE_MODE/$COPYTUNE_DIRECT/$(wc -l < $COPYTUNE_DIR/in/runs); else echo none; fi";
+                  echo $COPYTUNE_MODE/$COPYTUNE_DIRECT/$(wc -l < $COPYTUNE_DIR/in/runs); else echo none$LD_PRELOAD; fi";
     let said = RefCell::new(Vec::new());
     let read = |text: &str| {
         said.borrow_mut().push(text.trim().to_owned());
@@ -164,6 +164,7 @@ fn each_kind_of_run_starts_from_its_own_state() {
         sizes: Vec::new(),
         job: Job::alone("sh").args(["-c", script]),
         calibration: Some(&calibration),
+        plain: Some(Path::new("/plain.so")),
         read: &read,
     };
     const ALL: &[Kind] = &[
@@ -173,17 +174,26 @@ fn each_kind_of_run_starts_from_its_own_state() {
         Kind::Third,
         Kind::Replay,
         Kind::Known,
+        Kind::Plain,
     ];
     let mut progress = Progress::new(runs(ALL, 5));
     let measured = case.measure(ALL, 5, &mut progress).expect("it runs");
-    let expected = ["none", "//1", "//10", "//3", "replay//3", "replay/force/3"];
+    let expected = [
+        "none",
+        "//1",
+        "//10",
+        "//3",
+        "replay//3",
+        "replay/force/3",
+        "none/plain.so",
+    ];
     for round in &measured.found {
         let results: Vec<&str> = round.iter().map(|one| one.result.as_str()).collect();
         assert_eq!(results, expected);
     }
     // The fifth round starts from a state of its own.
     assert_eq!(said.borrow().len() as f64, runs(ALL, 5));
-    assert_eq!(said.borrow().len(), 5 * 6 + 2 * 2);
+    assert_eq!(said.borrow().len(), 5 * 7 + 2 * 2);
     let of = |found: &Found| found.whole;
     assert!(
         measured
@@ -196,7 +206,7 @@ fn each_kind_of_run_starts_from_its_own_state() {
     // What was measured is not measured again.
     let again = case.measure(ALL, 5, &mut progress).expect("it runs");
     assert_eq!(again.found, measured.found);
-    assert_eq!(said.borrow().len(), 34);
+    assert_eq!(said.borrow().len(), 39);
     assert_eq!(
         fs::read_dir(&scratch)
             .expect("there")
@@ -226,6 +236,7 @@ fn a_run_without_times_or_after_an_internal_error_counts_for_nothing() {
             sizes: vec![1, 2],
             job: Job::alone("sh").args(["-c", script]),
             calibration: None,
+            plain: None,
             read: &|_| Ok(found(seconds, "")),
         };
         let measured = case.measure(&USUAL[..1], 1, &mut Progress::new(9.0));

@@ -128,6 +128,7 @@ fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
                         .args(["--class", &class.to_string()])
                         .args(workload.arguments),
                     calibration: None,
+                    plain: None,
                     read: &read,
                 };
                 series.push(case.measure(USUAL, rounds, &mut progress)?);

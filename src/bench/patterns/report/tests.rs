@@ -1,4 +1,4 @@
-use super::super::{CALIBRATED_KINDS, KINDS, PATTERNS};
+use super::super::{CALIBRATED_KINDS, KINDS, PATTERNS, WITH_PLAIN};
 use super::*;
 use crate::bench::mpi::Family;
 use crate::bench::runs::Found;
@@ -26,6 +26,7 @@ fn measured_in(
             let times = factors.iter().map(|factor| match kind {
                 Kind::Without => base,
                 Kind::Known => base / 2.0,
+                Kind::Plain => base / 2.5,
                 _ => base / factor,
             });
             Found {
@@ -224,4 +225,29 @@ fn random_programs_count_together_and_each() {
     );
     assert_eq!(findings.tables[0].rows[0][5], "seed-3");
     assert!(super::findings(&[], &[]).is_err());
+}
+
+/// Halos check what arrives, so they have no runs with plain copies and count only where they have been run.
+#[test]
+fn the_bound_is_that_of_the_patterns_that_can_be_run_with_plain_copies() {
+    let patterns = [
+        measured_in(WITH_PLAIN, "pingpong", &[8 << 10], &[2.0]),
+        measured("halo-2d", &[8 << 10], &[1.5]),
+    ];
+    let findings = findings(&patterns, &[]).expect("times");
+    let of_plain = told(&findings)
+        .into_iter()
+        .find(|(name, ..)| name == "patterns-of-plain.openmpi.2");
+    assert_eq!(
+        of_plain.expect("a figure"),
+        (
+            "patterns-of-plain.openmpi.2".to_owned(),
+            0.8,
+            Verdict::Short
+        )
+    );
+    let title = |table: &&Table| table.title.contains("one plain copy");
+    let table = findings.tables.iter().find(title).expect("a table");
+    let text = table.to_string();
+    assert!(text.contains("2.50") && text.contains("halo-2d"), "{text}");
 }
