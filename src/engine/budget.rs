@@ -45,7 +45,7 @@ impl Budget {
 
     /// Ticks that learning has cost so far; 0 where there is no bound.
     pub(super) fn spent(&self) -> f64 {
-        self.spent
+        if self.rate > 0.0 { self.spent } else { 0.0 }
     }
 
     /// Calls have been followed in order to learn.
@@ -68,9 +68,7 @@ impl Budget {
     /// So many ticks have been lost by an execution with routines that are tried.
     #[inline]
     pub(super) fn lose(&mut self, ticks: f64) {
-        if self.rate > 0.0 {
-            self.spend(ticks);
-        }
+        self.spend(ticks);
     }
 
     fn spend(&mut self, ticks: f64) {

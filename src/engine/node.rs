@@ -258,6 +258,7 @@ impl Node {
     pub(super) fn let_go(&mut self) {
         self.release();
         self.holder = OUTSIDE;
+        self.whereabouts.doubt();
         if self.whereabouts.is_away() {
             self.whereabouts.forget();
             self.observe = self.info.tunable && self.info.bytes > 0;

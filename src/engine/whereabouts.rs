@@ -5,7 +5,7 @@
 //! Each copy that is observed is a vote. The majority is found in constant space (Boyer, Moore: MJRTY, 1981), with a bounded
 //! lead, so that a new phase of the program is noticed.
 
-use super::{Engine, Interval, Mode, NodeId};
+use super::{Engine, Interval, Mode, Node, NodeId};
 use crate::flow::{IntervalId, OUTSIDE};
 
 /// Copies in one interval, less those elsewhere, that make it a node's host.
@@ -15,9 +15,14 @@ const MOST: u8 = 16;
 /// Times that a node may change its host. Who comes and goes more often is tuned where it is.
 const MOVES: u8 = 16;
 
+/// The number of no interval, nor that of none.
+const NONE: IntervalId = OUTSIDE - 1;
+
 /// Where the copies of one node's messages were seen lately.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Whereabouts {
+    /// The interval that holds the node, where the lead of that is the greatest: copies in it need not be counted. Else none's number.
+    usual: IntervalId,
     /// The interval with most of them, or [`OUTSIDE`].
     most: IntervalId,
     lead: u8,
@@ -29,6 +34,7 @@ pub(super) struct Whereabouts {
 impl Default for Whereabouts {
     fn default() -> Self {
         Self {
+            usual: NONE,
             most: OUTSIDE,
             lead: 0,
             moves: 0,
@@ -38,9 +44,10 @@ impl Default for Whereabouts {
 }
 
 impl Whereabouts {
-    /// A copy was seen in the interval `here`. Returns whether the one with most copies is known well enough to act on it.
-    #[inline]
-    fn vote(&mut self, here: IntervalId) -> bool {
+    /// A copy was seen in the interval `here` of a node that `holder` holds. Returns whether the one with most copies is another and
+    /// known well enough to act on it.
+    #[inline(never)]
+    fn vote(&mut self, here: IntervalId, holder: IntervalId) -> bool {
         if here == self.most {
             self.lead = (self.lead + 1).min(MOST);
         } else if self.lead > 0 {
@@ -49,7 +56,9 @@ impl Whereabouts {
             self.most = here;
             self.lead = 1;
         }
-        self.are_known() && self.moves < MOVES
+        let is_usual = self.most == holder && self.lead == MOST;
+        self.usual = if is_usual { holder } else { NONE };
+        self.are_known() && self.most != holder && self.moves < MOVES
     }
 
     /// Whether most of the latest copies are known to be in one interval.
@@ -67,25 +76,33 @@ impl Whereabouts {
         self.away = away;
     }
 
+    /// Its node may be another interval's from now on: all copies count.
+    pub(super) fn doubt(&mut self) {
+        self.usual = NONE;
+    }
+
     /// Nothing is known any more.
     pub(super) fn forget(&mut self) {
         self.lead = 0;
+        self.usual = NONE;
         self.away = false;
     }
 }
 
 impl Engine {
-    /// A message of an observed node is copied in the present call.
-    #[inline]
-    pub fn note_copy(&mut self, node: NodeId) {
+    /// A message of this node is copied in the present call: its state, if it is observed.
+    #[inline(always)]
+    pub fn observed(&mut self, node: NodeId) -> Option<&mut Node> {
         let here = self.tracker.here();
-        if let Some(state) = self.nodes.get_mut(node as usize)
-            && state.whereabouts.vote(here)
-            && state.whereabouts.most != state.holder
-        {
+        let state = self.nodes.get_mut(node as usize)?;
+        if !state.observe {
+            return None;
+        }
+        if state.whereabouts.usual != here && state.whereabouts.vote(here, state.holder) {
             self.mover = Some(node);
             self.tracker.interrupt();
         }
+        Some(state)
     }
 
     /// Such a node becomes a guest of the interval in which its messages are copied, or comes home.
@@ -104,6 +121,7 @@ impl Engine {
         if from == to || !chooses || !node.large || self.tracker.retired(to) {
             // Not asked again for the next copies.
             node.whereabouts.lead = 0;
+            node.whereabouts.usual = NONE;
             return;
         }
         node.whereabouts.moves += 1;

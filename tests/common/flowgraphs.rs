@@ -75,7 +75,9 @@ fn intervals(
     intervals
         .map(|interval| {
             let nodes = interval["nodes"].as_array().expect("nodes").iter();
-            let nodes = nodes.map(|node| {
+            // Guests are calls of other intervals.
+            let own = nodes.filter(|node| node["guest"] != true);
+            let nodes = own.map(|node| {
                 let number = number(node).as_u64().expect("an index");
                 site(&sites[number as usize])
             });

@@ -52,12 +52,10 @@ impl Machine {
     /// So many messages of `of` are copied in the present call.
     fn copy_late(&mut self, of: NodeId, count: usize) {
         for _ in 0..count {
-            let state = self.engine.node_mut(of).unwrap();
-            let choice = state.choice;
+            let choice = self.engine.node(of).unwrap().choice;
             let ticks = (self.cost)(choice);
-            if state.observe {
+            if let Some(state) = self.engine.observed(of) {
                 state.copied(BYTES as usize, if state.timed { ticks } else { 0 });
-                self.engine.note_copy(of);
             }
             self.clock.ticks += ticks;
             self.trace.push((of, choice));

@@ -103,15 +103,10 @@ impl Thread {
     }
 
     fn copy(&mut self, node: NodeId, bytes: u64) {
-        let state = self.engine.node_mut(node).unwrap();
-        let ticks = if bytes > 0 {
-            (self.cost)(state.choice)
-        } else {
-            0
-        };
-        if state.observe {
+        let choice = self.engine.node(node).unwrap().choice;
+        let ticks = if bytes > 0 { (self.cost)(choice) } else { 0 };
+        if let Some(state) = self.engine.observed(node) {
             state.copied(bytes as usize, if state.timed { ticks } else { 0 });
-            self.engine.note_copy(node);
         }
         self.clock.0 += ticks;
     }

@@ -187,10 +187,8 @@ unsafe fn read_by(session: &mut Session, read: &Read, next: Kernel, is_matched: 
 
 /// Lets the node of a copy, if it is observed, take notice of it.
 fn note(session: &mut Session, owner: Owner, notice: impl FnOnce(&mut Node)) {
-    let engine = &mut session.engine;
-    if let Some(node) = engine.node_mut(owner.node).filter(|node| node.observe) {
+    if let Some(node) = session.engine.observed(owner.node) {
         notice(node);
-        engine.note_copy(owner.node);
     }
 }
 

@@ -183,15 +183,11 @@ unsafe fn copy_for(
     from: usize,
 ) -> *mut u8 {
     let routine = owner.routine.unwrap_or_else(|| default_routine(n, from));
-    let engine = &mut session.engine;
-    if engine.node(owner.node).is_some_and(|node| node.observe) {
-        engine.note_copy(owner.node);
-    }
-    let observed = engine.node_mut(owner.node);
+    let observed = session.engine.observed(owner.node);
     // SAFETY: the caller's obligation; the routine is one that this CPU can run (Routine::function); the counter is read
     // where it has been asked for.
     unsafe {
-        match observed.filter(|node| node.observe) {
+        match observed {
             None => routine(dst, src, n),
             Some(node) if !node.timed => {
                 node.copied(n, 0);
