@@ -49,7 +49,10 @@ impl Engine {
             None => false,
         };
         let tuner = self.interval(id).and_then(|it| it.tuner.as_ref());
-        self.budget.lose(tuner.map_or(0.0, |it| it.lost(ticks)));
+        if class.is_none() && tuner.is_some_and(Tuner::is_undecided) {
+            // What it would have taken with the default nobody knows.
+            self.budget.lose(ticks);
+        }
         if changed {
             self.look_at(id);
         }

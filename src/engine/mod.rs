@@ -483,8 +483,6 @@ impl Engine {
                 if interval.tune(class, ticks, &mut self.nodes) {
                     let id = interval.id();
                     self.look_at(id);
-                } else if let Some(tuner) = &interval.tuner {
-                    self.budget.lose(tuner.lost(ticks));
                 }
             }
             _ => self.evaluate_slow(id, class, ticks),

@@ -58,6 +58,12 @@ impl Engine {
     fn pause(&mut self, now: u64, call: f64) -> usize {
         self.abandon_trial();
         self.dormancy.next_slice();
+        for &id in &self.live {
+            let interval = self.intervals.get_mut(id as usize);
+            if let Some(tuner) = interval.and_then(|interval| interval.tuner.as_mut()) {
+                self.budget.lose(tuner.take_lost());
+            }
+        }
         self.budget.follow(SLICE);
         let pause = self.budget.pause(now);
         // A long execution is seen to its end, or it would never be; the next pause is the longer for it.

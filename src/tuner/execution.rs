@@ -48,16 +48,9 @@ impl Tuner {
         self.search.count_next(own * self.scale);
     }
 
-    /// By how much an execution that has just been learnt from took longer than with the default, where other choices were tried.
-    #[inline(always)]
-    pub fn lost(&self, cost: f64) -> f64 {
-        match self.state {
-            State::Search(_) | State::Comparison(..) if self.scale > 0.0 => {
-                (cost - 1.0 / self.scale).max(cost * LEAST_LOSS)
-            }
-            State::Search(_) | State::Comparison(..) => cost,
-            State::Baseline { .. } | State::Settled(_) => 0.0,
-        }
+    /// By how much executions took longer than with the default, while other choices were tried, since this was asked last.
+    pub fn take_lost(&mut self) -> f64 {
+        core::mem::take(&mut self.lost)
     }
 
     /// While exploring, what [`Tuner::conclude`] does when all variables are counted. False: the next choices are left to
@@ -123,6 +116,7 @@ impl Tuner {
     fn evaluate(&mut self, baseline: f64, cost: f64) -> bool {
         let scale = 1.0 / baseline;
         self.scale = scale;
+        self.lost += (cost - baseline).max(cost * LEAST_LOSS);
         let relative = cost * scale;
         let (cost, prediction) = self.search.evaluate(relative);
         let Search {
@@ -211,7 +205,9 @@ impl Tuner {
         };
         let class = self.classes.latest();
         let known = (baseline > 0.0).then_some(baseline);
-        self.scale = known.map_or(self.scale, |baseline| 1.0 / baseline);
+        if matches!(self.state, State::Comparison(..)) {
+            self.lost += (cost - known.unwrap_or(0.0)).max(cost * LEAST_LOSS);
+        }
         match self.state {
             State::Baseline { retest } => self.observe_baseline(retest, class, cost, own),
             State::Search(_) => {}

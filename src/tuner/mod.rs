@@ -143,6 +143,8 @@ pub struct Tuner {
     on_fast_path: bool,
     /// What makes a cost relative: the inverse of the default's, in the class that was evaluated last.
     scale: f64,
+    /// See [`Tuner::take_lost`].
+    lost: f64,
     /// See [`Tuner::expect`]; empty: nothing is expected.
     expected: Expectations,
 }
@@ -180,6 +182,7 @@ impl Tuner {
             owed: 0,
             on_fast_path: false,
             scale: 0.0,
+            lost: 0.0,
             expected: Expectations::default(),
             evicting: Configuration::of(evicting, all.len()),
             choices: all,

@@ -304,6 +304,7 @@ impl Tuner {
             owed: 0,
             on_fast_path: false,
             scale: 0.0,
+            lost: 0.0,
             expected: Expectations::default(),
             choices: saved.choices,
         };
