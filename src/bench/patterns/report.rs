@@ -28,7 +28,7 @@ const ON_KNOWN: &str = "\"Direct copies wherever possible\" is the reference for
     with COPYTUNE_DIRECT=force, so with the routines that were found best and without asking whether a direct copy pays. Where it does not pay the other runs can be faster.";
 
 const ON_PLAIN: &str = "\"The library's own time and one plain copy\" is the bound: each long message that the kernel would copy is one memcpy, from memory that has the place \
-    of the sender's but is the receiver's own, so nothing is asked, promoted or learnt. Where its mean is below 1.9 times, no third run can be expected to reach that, and patterns-of-plain \
+    of the sender's but is the receiver's own, so nothing is asked, promoted or learnt, and nothing is fetched from another core's caches. Where its mean is below 1.9 times, no third run can be expected to reach that, and patterns-of-plain \
     is the target. Routines that write past the caches can be faster than memcpy.";
 
 const ON_RANDOM: &str = "Of random programs the time of all steps on the slowest process counts, their set-up included, but not the start and the end of the job.";
