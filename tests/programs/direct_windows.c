@@ -4,6 +4,8 @@
 #define LENGTH_IN_PAGES 12
 #include "direct_exchange.h"
 
+#include <pthread.h>
+
 enum { COUNT = 48, WINDOWS = 30, OFFSET = 64 };
 
 static unsigned char *out;
@@ -57,6 +59,29 @@ static void waited(void) {
     }
 }
 
+static void *wait_and_write(void *number) {
+    int i = (int)(size_t)number;
+    MPI_Wait(requests + COUNT + i, MPI_STATUS_IGNORE);
+    memset(buffer(i), i, LENGTH);
+    return NULL;
+}
+
+/* Another thread ends each send; one calls MPI at a time (MPI_THREAD_SERIALIZED). */
+static void serialized(void) {
+    for (int window = 0; window < WINDOWS; window++) {
+        renew();
+        for (int i = 0; i < COUNT; i++) begin_receive(i);
+        for (int i = 0; i < COUNT; i++) {
+            pthread_t thread;
+            begin_send(i);
+            CHECK(pthread_create(&thread, NULL, wait_and_write, (void *)(size_t)i) == 0);
+            CHECK(pthread_join(thread, NULL) == 0);
+        }
+        MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE);
+        check();
+    }
+}
+
 static void started(void) {
     for (int i = 0; i < COUNT; i++) {
         MPI_Recv_init(in + (size_t)i * LENGTH, LENGTH, MPI_BYTE, 1 - check_rank, i, MPI_COMM_WORLD, requests + i);
@@ -90,6 +115,7 @@ int main(int argc, char **argv) {
     const struct way ways[] = {{"side_by_side", side_by_side},
                                {"apart", side_by_side},
                                {"waited", waited},
+                               {"serialized", serialized},
                                {"started", started},
                                {"initialized", initialized}};
     CHECK(argc == 2);

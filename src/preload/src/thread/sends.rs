@@ -10,6 +10,7 @@ use crate::sys::planted::{self, Part};
 use crate::thread::operations::Owner;
 use crate::thread::predictor::Meaning;
 use crate::thread::session::{After, Present, Session, spans};
+use crate::thread::sessions;
 use copytune_core::mpi::calls::{Completion, Role};
 
 impl Session {
@@ -99,11 +100,12 @@ impl Session {
         }
     }
 
-    /// When a send ends that another call of this thread completes: with other threads, theirs may.
+    /// When a send ends that a later call completes: where other threads have called MPI, be it one at a time
+    /// (MPI_THREAD_SERIALIZED), theirs may.
     pub(super) fn until_later(&self, dormant: usize) -> Until {
-        match phase::is_threaded() {
-            true => Until::Unknown,
-            false => Until::After(self.calls(dormant)),
+        match sessions::is_only_one() {
+            true => Until::After(self.calls(dormant)),
+            false => Until::Unknown,
         }
     }
 
@@ -117,12 +119,12 @@ impl Session {
         dormant: usize,
     ) -> bool {
         self.hide();
-        // A message received into the same memory changes it before the call returns.
-        let blocking = entry.is_blocking
-            && (receive.is_empty() || receive.end <= send.start || send.end <= receive.start);
+        // A message received into the same memory changes it before the send is known to have ended (MPI_Isendrecv_replace).
+        let is_left_alone =
+            receive.is_empty() || receive.end <= send.start || send.end <= receive.start;
         let until = match entry.is_blocking {
-            _ if blocking => Until::Return,
-            true => Until::Unknown,
+            _ if !is_left_alone => Until::Unknown,
+            true => Until::Return,
             false => self.until_later(dormant),
         };
         self.shown = direct::sending(send.start, send.end, sent, until).map(|it| (it, entry));

@@ -109,6 +109,11 @@ pub fn calls_of_thread() -> Option<(&'static AtomicBool, u64)> {
     Some((&session.owned, session.calls(dormant)))
 }
 
+/// Whether no other thread than one has called MPI so far.
+pub fn is_only_one() -> bool {
+    COUNT.load(Ordering::Acquire) <= 1
+}
+
 /// Every session made so far.
 fn all() -> impl Iterator<Item = *mut Session> {
     SESSIONS
