@@ -310,6 +310,8 @@ impl Session {
             None => self.other_site(entry, key),
         };
         if node == IGNORED {
+            // The engine is not told of it, but it may have ended a send.
+            self.unseen = self.unseen.wrapping_add(1);
             return None;
         }
         if site != Place::UNKNOWN {
