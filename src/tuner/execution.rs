@@ -71,7 +71,13 @@ impl Tuner {
         }
         match self.classes.count(class) {
             Some(baseline) if baseline > 0.0 => self.evaluate(baseline, cost),
-            Some(_) => self.learn_class(cost),
+            Some(_) => {
+                if !self.search.candidate.is_default() {
+                    // What it would have taken with the default nobody knows.
+                    self.lost += cost;
+                }
+                self.learn_class(cost)
+            }
             None => self.pass_over(cost),
         }
     }

@@ -291,6 +291,10 @@ impl Owner {
         };
         let is_wanted = message.is_contiguous && !met.ranges.is_empty();
         if is_wanted && (message.may_gain() || is_forced()) {
+            // A part of other messages could not be asked for again by this one's bounds: it does not wait.
+            let is_inside =
+                |range: &(usize, usize)| message.start <= range.0 && range.1 <= message.end;
+            let call = call.filter(|_| met.ranges.iter().all(is_inside));
             let joined = (self.batch).join((message.start, message.end), met.ranges, call);
             self.requests.put_back(joined.left);
             if let Some(together) = joined.now {
