@@ -37,18 +37,12 @@ impl Engine {
     /// Takes the nodes of an interval whose state is new, and goes on with what is known of it.
     #[cold]
     pub(super) fn begin(&mut self, id: IntervalId) {
-        let (mut own, mut elsewhere) = (false, false);
-        for &node in &self.all_members(id) {
-            if let Some(node) = self.nodes.get(node as usize)
-                && node.large
-            {
-                *(if node.is_free_for(id) {
-                    &mut own
-                } else {
-                    &mut elsewhere
-                }) = true;
-            }
-        }
+        let members = self.all_members(id);
+        let nodes = members.iter();
+        let nodes = nodes.filter_map(|&node| self.nodes.get(node as usize));
+        let large = nodes.filter(|node| node.large);
+        let (free, others): (Vec<_>, Vec<_>) = large.partition(|node| node.is_free_for(id));
+        let (own, elsewhere) = (!free.is_empty(), !others.is_empty());
         if own {
             self.dormancy.disturb();
         } else if let Some(interval) = self.intervals.get_mut(id as usize)

@@ -21,35 +21,8 @@ use std::path::PathBuf;
 /// The benchmark's name.
 pub const NAME: &str = "patterns";
 
-/// The ways in which patterns are run where the machine is not calibrated.
-const KINDS: &[Kind] = &[
-    Kind::Without,
-    Kind::First,
-    Kind::Third,
-    Kind::Replay,
-    Kind::Known,
-];
-/// The same where it is.
-const CALIBRATED_KINDS: &[Kind] = &[
-    Kind::Without,
-    Kind::First,
-    Kind::Calibrated,
-    Kind::Third,
-    Kind::Replay,
-    Kind::Known,
-];
-
-/// The ways of patterns that can also be run with plain copies.
-const WITH_PLAIN: &[Kind] = &[
-    Kind::Without,
-    Kind::First,
-    Kind::Third,
-    Kind::Replay,
-    Kind::Known,
-    Kind::Plain,
-];
-/// The same where the machine is calibrated.
-const CALIBRATED_WITH_PLAIN: &[Kind] = &[
+/// The ways in which patterns are run, as far as they can be.
+const KINDS: [Kind; 7] = [
     Kind::Without,
     Kind::First,
     Kind::Calibrated,
@@ -122,13 +95,13 @@ impl Plan {
     }
 
     /// The ways in which a pattern is run.
-    fn kinds(&self, pattern: &Pattern) -> &'static [Kind] {
-        match (self.is_calibrated, pattern.may_be_plain()) {
-            (false, false) => KINDS,
-            (false, true) => WITH_PLAIN,
-            (true, false) => CALIBRATED_KINDS,
-            (true, true) => CALIBRATED_WITH_PLAIN,
-        }
+    fn kinds(&self, pattern: &Pattern) -> Vec<Kind> {
+        let is_possible = |kind: &Kind| match kind {
+            Kind::Calibrated => self.is_calibrated,
+            Kind::Plain => pattern.may_be_plain(),
+            _ => true,
+        };
+        KINDS.into_iter().filter(is_possible).collect()
     }
 
     /// Those that a pattern can have.
@@ -141,7 +114,7 @@ impl Plan {
 
     /// In runs, for each library.
     fn length(&self) -> f64 {
-        let runs_of = |pattern: &&Pattern| runs::runs(self.kinds(pattern), self.rounds);
+        let runs_of = |pattern: &&Pattern| runs::runs(&self.kinds(pattern), self.rounds);
         let patterns: f64 = self.patterns.iter().map(runs_of).sum();
         patterns * self.ranks.len() as f64
             + self.programs as f64 * runs::runs(runs::USUAL, self.rounds)
@@ -188,7 +161,7 @@ fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
                     read: &|text| read(text, &sizes),
                 };
                 let kinds = plan.kinds(pattern);
-                let series = case.measure(kinds, plan.rounds, &mut progress)?;
+                let series = case.measure(&kinds, plan.rounds, &mut progress)?;
                 patterns.push((*pattern, series));
             }
         }

@@ -139,7 +139,7 @@ pub struct Series {
     /// Bytes of the messages by cell; none where the program was timed whole.
     pub sizes: Vec<u64>,
     /// The ways in which it was run, [`Kind::Without`] among them.
-    pub kinds: &'static [Kind],
+    pub kinds: Vec<Kind>,
     /// By round and kind.
     pub found: Vec<Vec<Found>>,
 }
@@ -156,7 +156,7 @@ impl Case<'_> {
     /// A run fails: one sentence.
     pub fn measure(
         &self,
-        kinds: &'static [Kind],
+        kinds: &[Kind],
         rounds: usize,
         progress: &mut Progress,
     ) -> Result<Series, String> {
@@ -192,7 +192,7 @@ impl Case<'_> {
             program: self.program.clone(),
             ranks: self.ranks,
             sizes: self.sizes.clone(),
-            kinds,
+            kinds: kinds.to_vec(),
             found,
         })
     }

@@ -34,7 +34,7 @@ fn series(program: &str, factors: [f64; 2], jitter: f64) -> Series {
         program: program.to_owned(),
         ranks: 2,
         sizes: vec![64, 8192],
-        kinds: &USUAL[..2],
+        kinds: USUAL[..2].to_vec(),
         found: (0..6).map(round).collect(),
     }
 }

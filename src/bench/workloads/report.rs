@@ -148,7 +148,7 @@ mod tests {
             program: program.to_owned(),
             ranks,
             sizes: Vec::new(),
-            kinds: USUAL,
+            kinds: USUAL.to_vec(),
             found: (1..5).map(round).collect(),
         }
     }

@@ -1,4 +1,4 @@
-use super::super::{CALIBRATED_KINDS, KINDS, PATTERNS, WITH_PLAIN};
+use super::super::{KINDS, PATTERNS};
 use super::*;
 use crate::bench::mpi::Family;
 use crate::bench::runs::Found;
@@ -7,11 +7,22 @@ use crate::bench::targets::Verdict;
 /// A pattern that is, in every run with copytune, so many times as fast by size; direct copies when all is known twice as fast. The
 /// whole job is as fast, but that of a broadcast a tenth slower.
 fn measured(name: &str, sizes: &[u64], factors: &[f64]) -> (&'static Pattern, Series) {
-    measured_in(KINDS, name, sizes, factors)
+    measured_in(
+        &without(&[Kind::Calibrated, Kind::Plain]),
+        name,
+        sizes,
+        factors,
+    )
+}
+
+/// All kinds of runs but these.
+fn without(kinds: &[Kind]) -> Vec<Kind> {
+    let all = KINDS.into_iter();
+    all.filter(|kind| !kinds.contains(kind)).collect()
 }
 
 fn measured_in(
-    kinds: &'static [Kind],
+    wanted: &[Kind],
     name: &str,
     sizes: &[u64],
     factors: &[f64],
@@ -22,7 +33,7 @@ fn measured_in(
         .expect("a pattern");
     let round = |number: usize| {
         let base = 1.0 + number as f64;
-        let kinds = kinds.iter().map(|kind| {
+        let kinds = wanted.iter().map(|kind| {
             let times = factors.iter().map(|factor| match kind {
                 Kind::Without => base,
                 Kind::Known => base / 2.0,
@@ -46,7 +57,7 @@ fn measured_in(
         program: name.to_owned(),
         ranks: 2,
         sizes: sizes.to_vec(),
-        kinds,
+        kinds: wanted.to_vec(),
         found: (0..5).map(round).collect(),
     };
     (pattern, series)
@@ -153,7 +164,7 @@ fn tables_have_every_cell_with_mean_and_least() {
 fn first_runs_after_a_calibration_have_targets_of_their_own() {
     let sizes = [64, 8 << 10];
     let patterns = [measured_in(
-        CALIBRATED_KINDS,
+        &without(&[Kind::Plain]),
         "pingpong",
         &sizes,
         &[1.0, 1.5],
@@ -231,7 +242,12 @@ fn random_programs_count_together_and_each() {
 #[test]
 fn the_bound_is_that_of_the_patterns_that_can_be_run_with_plain_copies() {
     let patterns = [
-        measured_in(WITH_PLAIN, "pingpong", &[8 << 10], &[2.0]),
+        measured_in(
+            &without(&[Kind::Calibrated]),
+            "pingpong",
+            &[8 << 10],
+            &[2.0],
+        ),
         measured("halo-2d", &[8 << 10], &[1.5]),
     ];
     let findings = findings(&patterns, &[]).expect("times");
