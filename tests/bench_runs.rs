@@ -284,6 +284,7 @@ fn patterns_run_from_end_to_end() {
         "patterns-third.openmpi.2",
         "patterns-windows.openmpi.2",
         "patterns-first.openmpi.2",
+        "patterns-of-plain.openmpi.2",
         "patterns-bound.openmpi.2.",
         "patterns-first-nowhere-slower.openmpi.2.first.",
         "patterns-nowhere-slower.openmpi.2.first.",
@@ -306,13 +307,16 @@ fn patterns_run_from_end_to_end() {
     for (name, start) in names.iter().zip(expected) {
         assert!(name.starts_with(start), "{name}: {text}");
     }
-    // A head, two patterns in five ways, two rounds and sizes, and a program in four ways.
-    assert_eq!(csv.lines().count(), 1 + 2 * 5 * 2 * 2 + 4 * 2, "{csv}");
+    // A head, a window in six ways and a broadcast, whose copies cannot be plain, in five, two rounds and sizes, and a program in
+    // four ways.
+    assert_eq!(csv.lines().count(), 1 + (6 + 5) * 2 * 2 + 4 * 2, "{csv}");
     let result = std::fs::read(dir.path().join("json")).expect("it was written");
     let result: serde_json::Value = serde_json::from_slice(&result).expect("it is JSON");
     let one = &result["data"][0];
     assert_eq!(one["program"], "window-8", "in the order of the list");
-    assert_eq!(one["seconds"]["known"].as_array().map(Vec::len), Some(2));
+    for kind in ["known", "plain"] {
+        assert_eq!(one["seconds"][kind].as_array().map(Vec::len), Some(2));
+    }
     for end in ["low", "estimate", "high"] {
         assert!(one["speeds"]["third"][1][end].as_f64() > Some(0.0), "{one}");
     }
@@ -321,6 +325,7 @@ fn patterns_run_from_end_to_end() {
         "third run",
         "replay",
         "direct copies wherever possible",
+        "the library's own time and one plain copy",
     ] {
         let caption = format!("Open MPI, 2 ranks: {kind}, by bytes of a message");
         assert!(page.contains(&caption), "{caption}");
