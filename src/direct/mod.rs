@@ -1,5 +1,6 @@
 //! The decisions about direct copies, without the copies: which way is the fastest ([`mechanism`], [`mechanisms`]), whether a buffer is worth
 //! its promotion ([`promotion_budget`]), whether both sides should copy a message together ([`offer_trial`]),
+//! whether a peer's answer is waited for ([`patience`]),
 //! which promotions share what was asked of the kernel before them ([`burst`]), and which are made in one step ([`batch`]).
 //!
 //! Knows no clock, no memory and no processes.
@@ -10,4 +11,5 @@ pub mod extents;
 pub mod mechanism;
 pub mod mechanisms;
 pub mod offer_trial;
+pub mod patience;
 pub mod promotion_budget;

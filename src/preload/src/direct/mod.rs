@@ -71,6 +71,7 @@ fn plant_faults() {
     let is_credulous = std::env::var_os("COPYTUNE_TEST_STALE").is_some();
     copytune_protocol::CREDULOUS.store(is_credulous, core::sync::atomic::Ordering::Relaxed);
     switches::keep_private(std::env::var_os("COPYTUNE_TEST_PRIVATE").is_some());
+    switches::set_patient(std::env::var_os("COPYTUNE_TEST_PATIENT").is_some());
     let number = |name| std::env::var(name).ok()?.parse().ok();
     switches::set_late(number("COPYTUNE_TEST_LATE").unwrap_or(0) as u32);
     headroom::pretend(number("COPYTUNE_TEST_FREE").unwrap_or(u64::MAX));

@@ -3,8 +3,10 @@
 use crate::direct::receiver::cooperative_copy::{Cooperation, MIN_COOPERATIVE_BYTES, Part};
 use crate::direct::receiver::read::Read;
 use crate::direct::shared::report;
+use crate::direct::shared::switches::wait_factor;
 use crate::sys::clock;
 use crate::sys::next;
+use copytune_core::direct::patience::Patience;
 use copytune_core::routines::CopyFn;
 use copytune_protocol::mappings::Mapping;
 use copytune_protocol::notice::{Location, Notice, pages};
@@ -17,7 +19,7 @@ use core::sync::atomic::Ordering::Relaxed;
 /// By which a reader waits for a sender's answer.
 const CLOCK: Clock = Clock {
     now: clock::now,
-    rate: clock::rate,
+    rate: || clock::rate() * wait_factor(),
 };
 
 /// At most so many mappings of the arena make up one message.
@@ -34,8 +36,8 @@ pub struct View {
     unshown: u32,
     /// Whether the notice showed the message that was read last.
     is_shown: bool,
-    /// How often in a row the owner was late to locate it.
-    late: u8,
+    /// Whether the owner is waited for to locate it.
+    patience: Patience,
     /// Where in the owner's arena its whole pages lay when the owner told that last.
     place: u64,
     /// Test only: the first answer.
@@ -261,8 +263,6 @@ unsafe fn copy_shown(
     kernel: Kernel,
     routine: CopyFn,
 ) -> Option<()> {
-    /// A peer that did not tell in time so often in a row is not waited for until it does.
-    const PATIENT: u8 = 8;
     let notice = notice_at(peer, view)?;
     let number = notice.number(read.source, read.bytes)?;
     (view.is_shown, view.unshown) = (true, 0);
@@ -282,13 +282,13 @@ unsafe fn copy_shown(
         let located = match CREDULOUS.load(Relaxed) && view.place != 0 {
             true => Location::At(view.place),
             false => {
-                let patience = (view.late < PATIENT).then_some(&CLOCK);
+                let patience = view.patience.waits().then_some(&CLOCK);
                 notice.place(number, patience, lives)
             }
         };
         match located {
             Location::At(place) if place == view.place => {
-                view.late = 0;
+                view.patience.in_time();
                 // It lies there, but not so that it could be read in one piece.
                 from?;
                 let tail = read.bytes - bytes - head;
@@ -300,7 +300,7 @@ unsafe fn copy_shown(
             Location::At(place) => view.place = place,
             Location::Unknown => return None,
             Location::Late => {
-                view.late = view.late.saturating_add(1);
+                view.patience.late();
                 return None;
             }
         }

@@ -9,6 +9,9 @@ static LATE: AtomicU32 = AtomicU32::new(0);
 /// Test only: nothing is promoted, so that the kernel goes on copying.
 static KEEPS_PRIVATE: AtomicBool = AtomicBool::new(false);
 
+/// Test only: see [`wait_factor`].
+static PATIENT: AtomicBool = AtomicBool::new(false);
+
 /// Whether messages may be read directly, and own buffers promoted.
 #[inline(always)]
 pub fn is_on() -> bool {
@@ -46,6 +49,21 @@ pub fn keep_private(keep: bool) {
 /// Whether nothing is to be promoted.
 pub fn keeps_private() -> bool {
     KEEPS_PRIVATE.load(Ordering::Relaxed)
+}
+
+/// Test only: see [`wait_factor`].
+#[cfg(feature = "test-switches")]
+pub fn set_patient(patient: bool) {
+    PATIENT.store(patient, Ordering::Relaxed);
+}
+
+/// How many times as long as usual a reader waits for a sender that is to tell where its message lies. In tests it is so long
+/// that a sender without a processor is not late.
+pub fn wait_factor() -> f64 {
+    match PATIENT.load(Ordering::Relaxed) {
+        true => 1e6,
+        false => 1.0,
+    }
 }
 
 /// Test only: whether chunks of shared copies are delayed.
