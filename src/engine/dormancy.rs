@@ -138,6 +138,12 @@ impl Dormancy {
         length as usize
     }
 
+    /// The same while routines are in use, whose choice must not go unwatched for long.
+    pub(super) fn begin_standing(&mut self) -> usize {
+        self.length = FIRST_LENGTH;
+        self.begin(0)
+    }
+
     /// Undisturbed so far; so many calls are to be followed next.
     pub(super) fn expect(&mut self, calls: u32) {
         *self = Self {

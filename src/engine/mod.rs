@@ -15,6 +15,7 @@ mod predictions;
 mod recorded;
 mod retired;
 mod schedule;
+mod standing;
 mod trial;
 mod whereabouts;
 
@@ -26,6 +27,7 @@ pub use knowledge::{Knowledge, Known};
 pub use node::{Node, NodeInfo};
 pub use retired::Retired;
 use retired::{Shelf, remembered};
+use standing::Standing;
 use trial::Trial;
 
 use crate::flow::{Advance, IntervalId, NodeId, OUTSIDE, OVERFLOW, Rare, Tracker, Turn};
@@ -178,6 +180,7 @@ pub struct Engine {
     completed: bool,
     incomplete: u8,
     trial: Trial,
+    standing: Standing,
     /// Whether there is anything in the next two.
     news: bool,
     notice: Option<Notice>,
@@ -210,6 +213,7 @@ impl Engine {
             live: Vec::new(),
             watch: Watch::default(),
             trial: Trial::new(config.tuner.seed),
+            standing: Standing::default(),
             detects: !matches!(config.mode, Mode::Record | Mode::Forced),
             budget: Budget::new(config.bounded),
             slice: (0, slice),

@@ -14,10 +14,10 @@ impl Engine {
     }
 
     /// How many calls may pass unseen from here on: none while anything is to be learnt, as far as that may cost something, or
-    /// any routine but the default is in use, else ever more. `idle` says that no operation is followed whose end could pass
-    /// unseen.
+    /// any routine but the default is in use and copies do not tell which ([`Self::allow_standing`]), else ever more. Operations that are
+    /// followed then are followed no further: their ends may pass unseen.
     #[cold]
-    pub fn plan_dormancy(&mut self, clock: &mut impl Clock, idle: bool) -> usize {
+    pub fn plan_dormancy(&mut self, clock: &mut impl Clock) -> usize {
         let settles = match self.config.mode {
             Mode::Tune | Mode::Replay => true,
             Mode::Profile | Mode::Forced | Mode::Record => false,
@@ -26,17 +26,19 @@ impl Engine {
             self.dormancy.go_on();
             return 0;
         }
+        self.end_standing();
         let now = clock.now();
         let (before, calls) = self.slice;
         let call = now.wrapping_sub(before) as f64 / f64::from(calls);
         let length = if self.dormancy.was_disturbed() {
             self.pause(now, call)
         } else if self.uses_routines() || self.trial.is_under_way() {
-            self.try_out(clock, idle)
+            self.try_out(clock)
         } else {
             self.abandon_trial();
             self.dormancy.begin(self.budget.calls_of_dormancy(call))
         };
+        self.note_standing();
         if length > 0 {
             // What comes after it follows nothing.
             self.lose_track();

@@ -4,6 +4,7 @@ mod guests;
 mod irregular;
 mod predictions;
 mod quiet;
+mod standing;
 mod superseded;
 mod trial;
 

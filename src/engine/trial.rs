@@ -1,8 +1,8 @@
 //! Is the program faster with what was adopted than if nobody followed it?
 //!
 //! A guard compares executions of which every single one is followed and timed: what following costs, both sides pay.
-//! Short messages feel it. So after an adoption the thread runs by turns as it will run from now on, and dormant, as
-//! it would run with nothing adopted, for many calls each; two readings of the clock time all of them. Where dormancy is
+//! Short messages feel it. So after an adoption the thread runs by turns as it will run from now on (followed, or standing, see
+//! `standing`), and dormant, as it would run with nothing adopted, for many calls each; two readings of the clock time all of them. Where dormancy is
 //! faster with 95 % confidence, adoptions are taken back.
 //!
 //! One verdict on all of them would let a bad one hide behind good ones. So where several are in use, each is first tried by
@@ -26,8 +26,6 @@ const LOOKS: [usize; 3] = [4, 8, 16];
 const MOST_PAIRS: usize = LOOKS[LOOKS.len() - 1];
 /// Probability of a wrong claim, both directions, all looks of all trials of an adoption.
 const ERROR: f64 = 0.05;
-/// Calls in a row at which operations are in progress after which there will hardly be one without.
-const PATIENCE: u8 = 128;
 /// Trials of one run that may come to nothing: where a program changes all the time, none comes to an end.
 const ABANDONED: u8 = 16;
 
@@ -71,8 +69,6 @@ pub(super) struct Trial {
     alone: Vec<(Adoption, bool)>,
     /// Intervals that were not executed while they were on trial, with their executions then.
     idle: Vec<(IntervalId, u64)>,
-    /// Calls at which a dormant period could not begin, since the last that could.
-    postponed: u8,
     /// Trials that came to nothing.
     abandoned: u8,
     /// In a replay: calls until the next pair of periods (see `review`).
@@ -93,7 +89,6 @@ impl Trial {
             in_use: false,
             alone: Vec::new(),
             idle: Vec::new(),
-            postponed: 0,
             abandoned: 0,
             rest: review::REST,
             random: Random::new(seed),
@@ -152,21 +147,21 @@ impl Trial {
 }
 
 impl Engine {
-    /// Routines other than the default are in use and nothing is being learnt. Returns how many calls are to pass unseen,
-    /// which may begin only if the thread is `idle`.
-    pub(super) fn try_out(&mut self, clock: &mut impl Clock, idle: bool) -> usize {
+    /// Routines other than the default are in use and nothing is being learnt. Returns how many calls are to pass unseen.
+    pub(super) fn try_out(&mut self, clock: &mut impl Clock) -> usize {
         let undisturbed = self.dormancy.is_calm();
         if !undisturbed {
             self.abandon_trial();
         }
         self.trial.in_use = true;
         if self.config.mode == Mode::Replay {
-            return self.review(clock, idle);
+            return self.review(clock);
         }
-        if !self.is_trial_due() {
-            self.dormancy.go_on();
-            return 0;
+        let begins = self.trial.subject.is_none();
+        if !self.is_trial_due() || begins && self.settles() {
+            return self.stand();
         }
+        self.stay_settled();
         if !undisturbed {
             self.dormancy.expect(PERIOD_CALLS);
             return 0;
@@ -183,23 +178,27 @@ impl Engine {
             self.dormancy.go_on();
             return 0;
         }
-        self.begin_arm(idle)
+        self.begin_arm()
     }
 
     /// The next period begins. Returns how many calls are to pass unseen.
-    fn begin_arm(&mut self, idle: bool) -> usize {
+    fn begin_arm(&mut self) -> usize {
         let arm = self.trial.next_arm();
-        let rests = arm == Arm::Without && self.trial.subject == Some(Subject::All);
-        if rests && !idle {
-            self.postpone();
-            return 0;
-        }
+        let is_of_all = self.trial.subject == Some(Subject::All);
+        // As the thread will run from now on.
+        let stands = is_of_all && arm == Arm::With && self.is_sure();
+        let rests = is_of_all && arm == Arm::Without;
         self.trial.arm = Some(arm);
-        self.trial.postponed = 0;
-        if rests {
+        if stands || rests {
+            if stands {
+                self.begin_to_stand();
+            }
             self.dormancy.leave_out(PERIOD_CALLS);
             self.lose_track();
             return PERIOD_CALLS as usize;
+        }
+        if !is_of_all {
+            self.unsettle();
         }
         self.dormancy.expect(PERIOD_CALLS + 1);
         if arm == Arm::Without
@@ -212,18 +211,6 @@ impl Engine {
         // An execution that began in another period is not one of either.
         self.started = None;
         0
-    }
-
-    /// Tries again at the next call, or no more.
-    fn postpone(&mut self) {
-        self.trial.postponed += 1;
-        if self.trial.postponed < PATIENCE {
-            self.dormancy.expect(1);
-        } else {
-            self.abandon_trial();
-            self.trial.abandoned = ABANDONED;
-            self.dormancy.go_on();
-        }
     }
 
     /// To be called when all is as the period needs it.
@@ -337,6 +324,7 @@ impl Engine {
     /// What follows for those that were executed meanwhile.
     #[cold]
     fn conclude_trial(&mut self, verdict: Verdict) {
+        self.unsettle();
         let on_trial = std::mem::take(&mut self.trial.on_trial);
         let (executed, idle): (Vec<_>, Vec<_>) = on_trial.into_iter().partition(|(id, before)| {
             let interval = self.intervals.get(*id as usize);

@@ -6,6 +6,7 @@
 mod caches;
 mod candidates;
 mod catalogue;
+pub mod copy_sites;
 mod cpu;
 pub mod expected;
 pub mod forced;

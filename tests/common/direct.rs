@@ -36,7 +36,7 @@ pub fn forced(job: &Job, variables: Variables) -> Outcome {
 }
 
 /// The number that stands before these words in what the shim says, over all ranks.
-fn number_before(outcome: &Outcome, words: &str) -> u64 {
+pub fn number_before(outcome: &Outcome, words: &str) -> u64 {
     outcome
         .remarks()
         .iter()

@@ -24,6 +24,8 @@ enum {
     DECISION = 3000,
     /* Enough for a thread with nothing to learn to fall dormant, where what learning may cost is not bounded: two slices. */
     REST = 4096,
+    /* Enough for a thread with routines in use to learn what other calls of its loop are, wait as long as that may cost, and stand. */
+    STAND = 5 * REST,
 };
 
 static char from[4 * LARGE], to[4 * LARGE];
@@ -149,7 +151,7 @@ static void exchange_window(const char *name)
 static void between_windows(const char *name, int bytes, long before, long times)
 {
     int flag;
-    for (long i = 0; i < before + 5 * times; i++) {
+    for (long i = 0; i < before + 9 * times; i++) {
         sendrecv(bytes);
         if (i >= before)
             toggle();
@@ -269,7 +271,7 @@ int main(int argc, char **argv)
         else if (strcmp(name, "sendrecv-decided") == 0 || strcmp(name, "sendrecv-adopted") == 0)
             settled_windows(name, LARGE, DECISION + REST);
         else if (strcmp(name, "iprobe-between-decided") == 0)
-            between_windows(name, LARGE - 64, DECISION + REST, 256);
+            between_windows(name, LARGE - 64, DECISION + STAND, 256);
         else if (strcmp(name, "iprobe-between-explored") == 0)
             between_windows(name, LARGE / 2, EXPLORATION_BEFORE, 10);
         else if (strcmp(name, "region-decided") == 0)

@@ -7,8 +7,8 @@ pub(super) struct Hooked {
     pub(super) machine: Machine,
     /// Whether calls are tried as quiet ones first, as the hooks do.
     quick: bool,
-    /// Whether no operation is in progress.
-    pub(super) idle: bool,
+    /// Whether copies tell their routines.
+    pub(super) stands: bool,
     /// Calls that were quiet ones.
     quiet: usize,
 }
@@ -18,7 +18,7 @@ impl Hooked {
         Self {
             machine: Machine::new(mode, Knowledge::default(), cost),
             quick: true,
-            idle: true,
+            stands: false,
             quiet: 0,
         }
     }
@@ -33,7 +33,8 @@ impl Hooked {
         } else {
             engine.step(node, clock);
             if engine.dormancy_is_due() {
-                left = engine.plan_dormancy(clock, self.idle);
+                engine.allow_standing(self.stands);
+                left = engine.plan_dormancy(clock);
                 engine.begin_period(clock);
             }
         }

@@ -92,15 +92,6 @@ fn what_is_replayed_and_does_not_pay_is_taken_back() {
     assert!(unseen > 40_000, "{unseen} of 80,000");
 }
 
-#[test]
-fn operations_in_progress_put_off_dormancy() {
-    let mut hooked = Hooked::new(Mode::Tune, one_is_best);
-    hooked.idle = false;
-    assert_eq!(ping_pong(&mut hooked, 40_000, 4000), 0);
-    assert_eq!(tuner(&hooked).phase(), Phase::Adopted);
-    assert_eq!(tuner(&hooked).verdict(), Verdict::Untried);
-}
-
 /// As [`ping_pong`], with calls of uneven length.
 fn uneven_ping_pong(hooked: &mut Hooked, rounds: usize, toll: u64, random: &mut Random) {
     let mut left = 0;

@@ -29,20 +29,20 @@ impl Trial {
 }
 
 impl Engine {
-    /// Routines other than the default are replayed. Returns how many calls are to pass unseen, which may begin only if the thread is
-    /// `idle`.
-    pub(super) fn review(&mut self, clock: &mut impl Clock, idle: bool) -> usize {
+    /// Routines other than the default are replayed. Returns how many calls are to pass unseen.
+    pub(super) fn review(&mut self, clock: &mut impl Clock) -> usize {
         if self.trial.subject.is_none() {
             let (_, calls) = self.slice;
             self.trial.rest = self.trial.rest.saturating_sub(calls);
             if self.trial.rest > 0 || self.trial.abandoned >= ABANDONED {
-                self.dormancy.go_on();
-            } else {
-                self.trial.subject = Some(Subject::All);
-                self.dormancy.expect(PERIOD_CALLS);
+                return self.stand();
             }
+            self.stay_settled();
+            self.trial.subject = Some(Subject::All);
+            self.dormancy.expect(PERIOD_CALLS);
             return 0;
         }
+        self.stay_settled();
         let has_ended = self.trial.arm.is_some();
         self.trial.end_period(clock.now());
         if has_ended && self.trial.pairs().is_some() {
@@ -50,7 +50,7 @@ impl Engine {
             self.dormancy.go_on();
             return 0;
         }
-        self.begin_arm(idle)
+        self.begin_arm()
     }
 
     fn end_pair(&mut self) {
@@ -73,6 +73,7 @@ impl Engine {
     /// Nothing is replayed any more.
     #[cold]
     fn take_all_back(&mut self) {
+        self.unsettle();
         self.knowledge.choices.clear();
         for node in &mut self.nodes {
             node.choose(DEFAULT, self.config.features);

@@ -14,7 +14,7 @@ use crate::sys::phase::{self, AtOff, guarded};
 use crate::sys::planted::{self, Part};
 use crate::sys::{allocation, clock, next, resolve, warm};
 use crate::thread::job::Job;
-use crate::thread::{memory, sessions};
+use crate::thread::{memory, sessions, standing};
 use copytune_core::direct::mechanism::MOST_CANDIDATES;
 use copytune_core::options::{self, Log, Options};
 use copytune_core::routines::expected::ExpectedCosts;
@@ -339,6 +339,7 @@ fn end(finished: bool) {
     }
     phase::switch_off();
     guarded(direct::tell);
+    guarded(standing::tell);
     if !allocation::is_room_for_state() {
         log::say(
             Level::Summary,

@@ -65,8 +65,13 @@ extern "C" fn enter_followed(
     if let Some((active, and_then)) = phase::guarded(|| session.enter(entry, arguments)) {
         (thread.active, after) = (active, and_then);
         if session.engine.dormancy_is_due() {
-            thread.dormant = phase::guarded(|| session.fall_dormant(after)).unwrap_or(0);
-            thread.asleep = usize::from(session.engine.has_nothing_to_tune());
+            thread.dormant = phase::guarded(|| session.fall_dormant()).unwrap_or(0);
+            thread.standing = match thread.dormant > 0 && session.engine.stands() {
+                true => session.copy_sites,
+                false => core::ptr::null(),
+            };
+            let looks = !thread.standing.is_null() || session.engine.has_nothing_to_tune();
+            thread.asleep = usize::from(looks);
         }
     }
     Entered {

@@ -7,8 +7,10 @@ use crate::sys::planted::{self, Part};
 use crate::sys::{clock, modules, phase};
 use crate::thread::operations::Owner;
 use crate::thread::session::Session;
+use crate::thread::standing;
 use crate::thread::words;
 use copytune_core::engine::Node;
+use copytune_core::routines::copy_sites::CopySites;
 use core::arch::naked_asm;
 use libc::{c_ulong, iovec, pid_t, ssize_t};
 
@@ -116,25 +118,41 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
         thread.wake();
     }
     let active = thread.active;
+    // SAFETY: null or copy sites that are never freed, and not changed while the thread stands.
+    let sites = unsafe { thread.standing.as_ref() };
     // SAFETY: inside an outermost call the session is lent to nobody else (see `copy_inside_call`); nothing below comes
     // back here, because `next` is the C library's function.
     let session = unsafe { thread.session.as_mut()? };
     let is_matched = !active.is_null();
     // SAFETY: as the caller promises.
-    session.unseen_by_others(|session| unsafe { read_by(session, read, next, is_matched) })
+    let read = |session: &mut Session| unsafe {
+        read_by(session, read, next, (is_matched, sites), caller)
+    };
+    session.unseen_by_others(read)
 }
 
 /// The same of a thread with that session, whose present call's message may be this one, or not.
 ///
 /// # Safety
 /// As [`read_once`].
-unsafe fn read_by(session: &mut Session, read: &Read, next: Kernel, is_matched: bool) -> ssize_t {
+unsafe fn read_by(
+    session: &mut Session,
+    read: &Read,
+    next: Kernel,
+    (is_matched, sites): (bool, Option<&CopySites>),
+    caller: usize,
+) -> ssize_t {
     planted::at(Part::Read);
-    // Where nothing is to be matched with, what earlier calls have left must not be.
-    let owner = match is_matched {
-        true => session.owner_of_read(read.target as usize),
-        false => Owner::NONE,
+    let owner = match sites {
+        Some(sites) => Owner {
+            routine: sites.routine(caller, read.bytes),
+            ..Owner::NONE
+        },
+        None if is_matched => session.owner_of_read(read.target as usize),
+        // Where nothing is to be matched with, what earlier calls have left must not be.
+        None => Owner::NONE,
     };
+    session.note_copy_site(owner, caller, read.bytes);
     let before = clock::now();
     let chooser = match owner.routine {
         Some(routine) => Chooser::Site(routine),
@@ -144,6 +162,9 @@ unsafe fn read_by(session: &mut Session, read: &Read, next: Kernel, is_matched: 
     // SAFETY: as the caller promises; the routine is one that this CPU can run (Routine::function).
     let outcome = unsafe { session.reader.read(read, next, chooser, before) };
     if let Outcome::Done { shared } = outcome {
+        if sites.is_some() && owner.routine.is_some() {
+            standing::count();
+        }
         note(session, owner, |node| {
             let ticks = match node.timed {
                 true => clock::now().wrapping_sub(before),

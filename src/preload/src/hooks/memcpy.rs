@@ -12,6 +12,7 @@ use crate::sys::clock;
 use crate::sys::next::{self, ABOVE_TINY, MEMCPY, MEMCPY_CHK, MEMMOVE, MEMMOVE_CHK, THRESHOLD};
 use crate::thread::operations::Owner;
 use crate::thread::session::Session;
+use crate::thread::standing;
 use crate::thread::words;
 use copytune_core::engine::Node;
 use copytune_core::routines::{CopyFn, copytune_builtin_copy, copytune_small};
@@ -43,9 +44,9 @@ macro_rules! hook {
                 "mov rcx, qword ptr fs:[rax]",
                 "or rcx, qword ptr fs:[rax + {asleep}]",
                 "je 2b",
-                "cmp qword ptr fs:[rax], 0",
-                "je {wake}",
                 "mov rcx, qword ptr [rsp]",
+                "cmp qword ptr fs:[rax], 0",
+                "je {dormant}",
                 "jmp {inside}",
                 "4:",
                 "mov rax, rdi",
@@ -69,7 +70,7 @@ macro_rules! hook {
                 above_tiny = const ABOVE_TINY,
                 small = sym copytune_small,
                 asleep = const words::ASLEEP,
-                wake = sym copy_and_wake,
+                dormant = sym copy_while_dormant,
                 threshold = sym THRESHOLD,
                 next = sym $next,
                 early = sym copytune_builtin_copy,
@@ -115,14 +116,35 @@ macro_rules! checked_hook {
 checked_hook!(__memcpy_chk, MEMCPY_CHK, memcpy);
 checked_hook!(__memmove_chk, MEMMOVE_CHK, memmove);
 
-/// A copy of at least the threshold by a thread that has shown no message that could be tuned. It may be the program's own: which call
-/// it is made in is not known.
-#[cold]
-unsafe extern "C" fn copy_and_wake(dst: *mut u8, src: *const u8, n: usize) -> *mut u8 {
-    // SAFETY: this thread's own words, to which no other reference is held: no hook of a call runs.
-    unsafe { (*words::thread()).wake() };
-    // SAFETY: the caller's own arguments; memmove allows the overlap.
-    unsafe { next::memmove()(dst, src, n) }
+/// A copy of at least the threshold by a thread that stands, or that has shown no message that could be tuned. It may be the
+/// program's own: which call it is made in is not known.
+unsafe extern "C" fn copy_while_dormant(
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    from: usize,
+) -> *mut u8 {
+    // SAFETY: this thread's own words; null or copy sites that are never freed, and not changed while the thread stands.
+    let sites = unsafe { (*words::thread()).standing.as_ref() };
+    let routine = match sites {
+        Some(sites) => sites.routine(from, n),
+        None => {
+            // SAFETY: as above; no other reference is held to them, as no hook of a call runs.
+            unsafe { (*words::thread()).wake() };
+            None
+        }
+    };
+    let routine = match routine {
+        _ if (dst as usize).abs_diff(src as usize) < n => next::memmove(),
+        Some(routine) => {
+            standing::count();
+            routine
+        }
+        None => default_routine(n, from),
+    };
+    // SAFETY: the caller's own arguments; memmove alone allows that they overlap, and this CPU can run the routine
+    // (Routine::function).
+    unsafe { routine(dst, src, n) }
 }
 
 /// A copy of at least the threshold inside an MPI call in which copies matter: whose is it, and which routine makes it?
@@ -182,6 +204,7 @@ unsafe fn copy_for(
     n: usize,
     from: usize,
 ) -> *mut u8 {
+    session.note_copy_site(owner, from, n);
     let routine = owner.routine.unwrap_or_else(|| default_routine(n, from));
     let observed = session.engine.observed(owner.node);
     // SAFETY: the caller's obligation; the routine is one that this CPU can run (Routine::function); the counter is read

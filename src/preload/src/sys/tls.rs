@@ -7,7 +7,7 @@
 use core::arch::{asm, global_asm};
 
 /// So many for each thread.
-pub const BYTES: usize = 56;
+pub const BYTES: usize = 64;
 
 global_asm!(
     ".section .tbss,\"awT\",@nobits",

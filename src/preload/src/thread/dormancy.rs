@@ -3,7 +3,7 @@
 use crate::mpi::ucx;
 use crate::sys::clock::Ticks;
 use crate::sys::phase;
-use crate::thread::session::{After, Session};
+use crate::thread::session::Session;
 
 impl Session {
     /// The thread's first call. Returns how many may pass unseen, unless a copy that could be tuned comes ([`super::words::Thread::wake`]).
@@ -23,11 +23,11 @@ impl Session {
         }
     }
 
-    /// Nothing was learnt for some time: the thread may become dormant. Returns how many calls may pass unseen after the present one, which
-    /// `after` follows. Meanwhile UCX has its inline copies back, unless other threads need them through memcpy.
+    /// Nothing was learnt for some time: the thread may become dormant. Returns how many calls may pass unseen after the present one.
+    /// Meanwhile UCX has its inline copies back, unless other threads need them through memcpy.
     #[cold]
-    pub fn fall_dormant(&mut self, after: After) -> usize {
-        let length = self.while_busy(|it| it.begin_dormancy(after)).unwrap_or(0);
+    pub fn fall_dormant(&mut self) -> usize {
+        let length = self.while_busy(|it| it.begin_dormancy()).unwrap_or(0);
         self.unseen += length as u64;
         length
     }
@@ -39,9 +39,13 @@ impl Session {
         self.engine.calls().wrapping_add(passed)
     }
 
-    fn begin_dormancy(&mut self, after: After) -> usize {
-        let idle = after == After::Reset && self.ranges.is_idle();
-        let length = self.engine.plan_dormancy(&mut Ticks, idle);
+    fn begin_dormancy(&mut self) -> usize {
+        self.engine.allow_standing(self.copy_sites.are_noted());
+        let length = self.engine.plan_dormancy(&mut Ticks);
+        match self.engine.is_settled() {
+            true => self.copy_sites.note_all(),
+            false => self.copy_sites.forget(),
+        }
         if self.engine.is_calm() && phase::is_ucx_open() && !phase::is_threaded() {
             ucx::close();
             self.has_closed_ucx = true;
@@ -54,6 +58,10 @@ impl Session {
         if self.has_closed_ucx {
             self.reopen_ucx();
         }
+        if length > 0 {
+            self.ranges.rest_all();
+        }
+        self.falls = length > 0;
         self.engine.begin_period(&mut Ticks);
         length
     }

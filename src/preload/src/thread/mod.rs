@@ -15,6 +15,7 @@
 //! | session | what happens around a call |
 //! | sessions | the sessions of all threads |
 //! | sites | new call sites |
+//! | standing | copies by routines while no call is followed |
 //! | words | the few words that the hooks read |
 
 pub mod collectives;
@@ -30,4 +31,5 @@ pub mod sends;
 pub mod session;
 pub mod sessions;
 pub mod sites;
+pub mod standing;
 pub mod words;

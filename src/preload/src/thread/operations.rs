@@ -257,6 +257,18 @@ impl Ranges {
         }
     }
 
+    /// The ends of operations may pass unseen: none is in progress, as far as is known.
+    #[cold]
+    pub fn rest_all(&mut self) {
+        for index in 0..self.operations.len() as u32 {
+            match self.operations.get(index as usize) {
+                Some(operation) if operation.persistent => self.delist(index),
+                Some(operation) if operation.used => self.forget(index),
+                _ => {}
+            }
+        }
+    }
+
     /// Begins a new chain, of the operations that a Wait or Test concerns.
     pub fn begin_chain(&mut self) {
         self.chains.begin();

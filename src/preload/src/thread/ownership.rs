@@ -57,4 +57,13 @@ impl Session {
         }
         Owner::NONE
     }
+
+    /// A copy of `bytes` bytes of a message of `owner` is made by code that returns to `from`. One of no message that is known here, such as
+    /// a message that came before its receive, is as good as any other of its kind.
+    #[inline(always)]
+    pub fn note_copy_site(&self, owner: Owner, from: usize, bytes: usize) {
+        if self.copy_sites.are_noted() && owner.node != NO_NODE {
+            self.copy_sites.note(from, bytes, owner.routine);
+        }
+    }
 }

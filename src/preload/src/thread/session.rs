@@ -19,6 +19,7 @@ use copytune_core::flow::NodeId;
 use copytune_core::mpi::call_site::{Key, Signature, Sites};
 use copytune_core::mpi::calls::{Completion, Role};
 use copytune_core::routines::CopyFn;
+use copytune_core::routines::copy_sites::CopySites;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// One thread's session.
@@ -33,6 +34,8 @@ pub struct Session {
     predictor: Predictor,
     /// By node: what identifies its site across runs.
     pub signatures: Vec<Signature>,
+    /// What copies tell by themselves. Never freed.
+    pub copy_sites: &'static CopySites,
     /// The modules that hold sites.
     pub(super) modules: Callers,
     /// In the order of the threads' first calls.
@@ -41,6 +44,8 @@ pub struct Session {
     pub(super) ranges: Ranges,
     pub(super) active: Active,
     pub(super) present: Present,
+    /// Whether the thread is dormant from the present call on: the operation that it begins is not followed.
+    pub(super) falls: bool,
     /// Whether UCX has its inline copies back because nothing is to be learnt.
     pub(super) has_closed_ucx: bool,
     /// The notice of what the present call sends, and that call's entry point.
@@ -95,6 +100,7 @@ impl Session {
             sites: Sites::default(),
             predictor: Predictor::default(),
             signatures: Vec::new(),
+            copy_sites: Box::leak(Box::default()),
             modules: Callers::default(),
             number,
             datatypes: Datatypes::new(library),
@@ -109,6 +115,7 @@ impl Session {
                 bytes: 0,
                 chain: 0,
             },
+            falls: false,
             has_closed_ucx: false,
             shown: None,
             interrupted: 0,
@@ -118,10 +125,10 @@ impl Session {
         }
     }
 
-    /// Whether [`Self::pass`] may apply: no execution is timed, and no operation is in flight.
+    /// Whether [`Self::pass`] may apply: no execution is timed, no operation is in flight, and copies are not noted.
     #[inline(always)]
     pub fn is_quiet(&self) -> bool {
-        !self.engine.is_timing() && self.ranges.is_empty()
+        !self.engine.is_timing() && self.ranges.is_empty() && !self.copy_sites.are_noted()
     }
 
     /// The fast path before a call that was predicted, where nothing is to be learnt or changed. `None`: nothing was
@@ -266,7 +273,7 @@ impl Session {
                 node,
                 routine: state.routine,
             },
-            matters: state.matters(),
+            matters: state.matters() || self.copy_sites.are_noted(),
         })
     }
 
@@ -350,7 +357,7 @@ impl Session {
         let Subject { owner, matters } = subject;
         // Persistent operations are followed even where their copies do not matter.
         let quiet = !matters && entry.words.reading != Reading::Never && !direct::is_on();
-        if quiet && phase::is_fast_path() && self.ranges.is_idle() {
+        if quiet && self.needs_no_match() {
             return (core::ptr::null_mut(), after);
         }
         self.active.spans = Spans::default();
@@ -407,11 +414,16 @@ impl Session {
     /// What the present call's copies are matched with; null where no copy matters.
     #[inline]
     fn matched(&mut self, own: bool) -> *mut Active {
-        if own || !self.ranges.is_idle() || !phase::is_fast_path() {
-            &raw mut self.active
-        } else {
-            core::ptr::null_mut()
+        match !own && self.needs_no_match() {
+            true => core::ptr::null_mut(),
+            false => &raw mut self.active,
         }
+    }
+
+    /// Whether the copies of a call whose own do not matter need not be matched with anything.
+    #[inline(always)]
+    fn needs_no_match(&self) -> bool {
+        self.ranges.is_idle() && phase::is_fast_path() && !self.copy_sites.are_noted()
     }
 
     /// After a call for which `enter` answered [`After::Work`].
@@ -428,6 +440,9 @@ impl Session {
                     Completion::Persistent(position) => (position, true),
                     Completion::Blocking => return,
                 };
+                if core::mem::take(&mut self.falls) && !persistent {
+                    return;
+                }
                 let address = arguments.word(position);
                 let Some(request) = self.request(entry.binding, address, 0) else {
                     return;

@@ -3,6 +3,7 @@
 use crate::sys::tls;
 use crate::thread::operations::Active;
 use crate::thread::session::Session;
+use copytune_core::routines::copy_sites::CopySites;
 
 /// Offset of [`Thread::active`], for the wrappers. The hooks of copies count on 0.
 pub const ACTIVE: usize = 0;
@@ -31,19 +32,22 @@ pub struct Thread {
     pub caller: usize,
     /// The thread's session, null before its first MPI call.
     pub session: *mut Session,
-    /// 1 while the thread is dormant and has shown no message that could be tuned, until its next followed call: its first copy of
-    /// such a one ends that period.
+    /// 1 until its next followed call while the thread is dormant and copies are looked at all the same: it has shown no message that
+    /// could be tuned, and its first copy of such a one ends that period, or it stands.
     pub asleep: usize,
     /// Calls that were still to pass unseen when that happened, until the session takes note of it.
     pub woken: usize,
+    /// While the thread stands: what tells a copy's routine. Null, or the session's, which is never freed, and is not changed
+    /// meanwhile.
+    pub standing: *const CopySites,
 }
 
 impl Thread {
     /// The thread copies a message that could be tuned: its next call is followed. Legal in a signal handler.
     #[cold]
     pub fn wake(&mut self) {
-        // 0 inside a call that shows a message: what is left of the period comes back after it.
-        if (1..FOR_EVER).contains(&self.dormant) {
+        // 0 inside a call that shows a message: what is left of the period comes back after it. Who stands expects such copies.
+        if self.standing.is_null() && (1..FOR_EVER).contains(&self.dormant) {
             (self.woken, self.dormant) = (self.dormant, 0);
         }
     }
@@ -52,6 +56,7 @@ impl Thread {
     #[cold]
     pub fn rise(&mut self) -> usize {
         self.asleep = 0;
+        self.standing = core::ptr::null();
         core::mem::take(&mut self.woken)
     }
 
