@@ -148,10 +148,10 @@ static void exchange_window(const char *name)
 
 /* A call at which nothing is to be learnt or used, in the loop of a message at which something is. The windows hold that call alone; in
    one of them the loop may be found to be another one. */
-static void between_windows(const char *name, int bytes, long before, long times)
+static void between_windows(const char *name, int bytes, long before, long windows, long times)
 {
     int flag;
-    for (long i = 0; i < before + 9 * times; i++) {
+    for (long i = 0; i < before + windows * times; i++) {
         sendrecv(bytes);
         if (i >= before)
             toggle();
@@ -271,9 +271,9 @@ int main(int argc, char **argv)
         else if (strcmp(name, "sendrecv-decided") == 0 || strcmp(name, "sendrecv-adopted") == 0)
             settled_windows(name, LARGE, DECISION + REST);
         else if (strcmp(name, "iprobe-between-decided") == 0)
-            between_windows(name, LARGE - 64, DECISION + STAND, 256);
+            between_windows(name, LARGE - 64, DECISION + STAND, 9, 256);
         else if (strcmp(name, "iprobe-between-explored") == 0)
-            between_windows(name, LARGE / 2, EXPLORATION_BEFORE, 10);
+            between_windows(name, LARGE / 2, EXPLORATION_BEFORE, 5, 10);
         else if (strcmp(name, "region-decided") == 0)
             region_windows(name, copytune_region("region"), executions);
         else if (strcmp(name, "region-by-calls-decided") == 0)
