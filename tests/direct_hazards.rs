@@ -55,12 +55,6 @@ fn a_limit_on_files() {
     exact(PROGRAM, &["limited"], 1);
 }
 
-/// Nor is the process ended where the limit comes later.
-#[test]
-fn a_limit_on_files_that_comes_later() {
-    exact(PROGRAM, &["limited_later"], 1);
-}
-
 /// Everything at random. COPYTUNE_TEST_SEED sets the seed, COPYTUNE_TEST_STEPS makes it long.
 #[test]
 fn random_lives_of_buffers() {

@@ -480,23 +480,12 @@ static void killed(void) {
 /* No file may be longer than 16 MiB (see main): the arena cannot take them all. */
 static void limited(void) { many(); }
 
-/* From some moment on no file may be longer than 1 MiB: to write one there would end the process by SIGXFSZ. */
-static void limited_later(void) {
-    unsigned char *before = pages(NULL, LENGTH), *later = pages(NULL, LENGTH);
-    swap(before, LENGTH);
-    struct rlimit limit = {1 << 20, 1 << 24};
-    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    swap(later, LENGTH);
-    CHECK(munmap(before, LENGTH) == 0);
-    CHECK(munmap(later, LENGTH) == 0);
-}
-
 int main(int argc, char **argv) {
     static const struct way ways[] = {
         {"kinds", kinds},         {"unmapped", unmapped},   {"freed", freed},       {"remapped", remapped},
         {"protected", protected}, {"discarded", discarded}, {"covered", covered},   {"break", program_break},
         {"overlapping", overlapping}, {"forked", forked},   {"spawned", spawned},   {"types", types},
-        {"watched", watched},     {"edges", edges},     {"many", many},           {"killed", killed},     {"limited", limited}, {"limited_later", limited_later}};
+        {"watched", watched},     {"edges", edges},     {"many", many},           {"killed", killed},     {"limited", limited}};
     CHECK(argc > 1);
     if (strcmp(argv[1], "limited") == 0) {
         struct rlimit limit = {1 << 24, 1 << 24};

@@ -318,15 +318,10 @@ impl Arena {
 
     /// New memory that shows that part of the arena, all of whose pages are there, to be read and written.
     pub fn open(&self, offset: u64, bytes: usize) -> Option<Window> {
-        let window = self.window(offset, bytes)?;
-        // SAFETY: mapped, and nobody else's.
-        unsafe { window::populate(window.start, bytes) }.then_some(window)
-    }
-
-    /// The same, whether or not its pages are there.
-    pub(crate) fn window(&self, offset: u64, bytes: usize) -> Option<Window> {
         let window = self.key.window(offset, bytes)?;
-        window.allow(READ_WRITE).then_some(window)
+        // SAFETY: mapped, and nobody else's.
+        (window.allow(READ_WRITE) && unsafe { window::populate(window.start, bytes) })
+            .then_some(window)
     }
 
     /// Makes the pages of a part before the promoted ones, so that no peer can fault there.
@@ -342,7 +337,9 @@ impl Arena {
     /// Gives the pages of that part back, which nothing maps.
     pub fn punch(&self, offset: u64, bytes: usize) {
         // Where it cannot be mapped its pages stay, and are used again.
-        if let Some(window) = self.window(offset, bytes) {
+        if let Some(window) = self.key.window(offset, bytes)
+            && window.allow(READ_WRITE)
+        {
             let _ = window.advise(libc::MADV_REMOVE);
         }
     }

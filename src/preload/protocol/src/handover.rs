@@ -107,7 +107,7 @@ pub fn publish(arena: &OwnedFd, cookie: u64) -> Option<()> {
 }
 
 /// The calling process's arena once more, if there is a descriptor left for it. What the number means must not change before it is
-/// used: for a process with one thread, or for a moment.
+/// used: for a process with one thread.
 pub fn own() -> Option<OwnedFd> {
     let socket = own_socket()?;
     Letter::empty().look(socket)
@@ -292,17 +292,12 @@ impl Letter {
     }
 }
 
-/// Test only: one test at a time says what the process's arena is.
-#[cfg(test)]
-pub(crate) static PUBLISHED: std::sync::Mutex<()> = std::sync::Mutex::new(());
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_card_is_found_by_its_signpost_and_without() {
-        let _alone = PUBLISHED.lock();
         let mut ends = [-1; 2];
         // SAFETY: pipe(2) into a live array; what it returns is nobody else's.
         let [file, _other] = unsafe {

@@ -4,7 +4,6 @@
 //! | module | for |
 //! | --- | --- |
 //! | arena | the file of a process: words for its peers, promoted pages |
-//! | filling | how a part of it gets its content |
 //! | handover, window | how peers get that file, and how parts of it are mapped |
 //! | allocator | what of the arena is free |
 //! | requests | what peers ask the owner for, and which of its sends meets that |
@@ -25,7 +24,6 @@
 
 pub mod allocator;
 pub mod arena;
-mod filling;
 pub mod handover;
 pub mod limits;
 pub mod liveness;

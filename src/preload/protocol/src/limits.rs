@@ -52,11 +52,6 @@ pub fn space() -> u64 {
     (all / SPACE_SHARE).saturating_sub(taken)
 }
 
-/// Whether files may be so long.
-pub fn may_write_up_to(end: u64) -> bool {
-    limit(libc::RLIMIT_FSIZE).is_some_and(|limit| end <= limit)
-}
-
 /// So many bytes of address space are taken for longer.
 pub fn take_space(bytes: usize) {
     SPACE_TAKEN.fetch_add(bytes as u64, Relaxed);

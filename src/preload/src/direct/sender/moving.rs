@@ -12,13 +12,15 @@ use core::ffi::c_void;
 pub unsafe fn move_chunk(arena: &Arena, start: usize, bytes: usize, offset: u64) -> bool {
     let place = start as *mut c_void;
     // Chunk by chunk, so that one chunk's memory is free again before the next needs it.
-    // SAFETY: as the caller promises.
-    let Some(window) = (unsafe { arena.open_with(place.cast(), offset, bytes) }) else {
+    let Some(window) = arena.open(offset, bytes) else {
         return false;
     };
     // SAFETY: both are live for `bytes` bytes and apart. The window replaces pages whose content it has (the caller's
     // promise that nobody writes), in one step: the kernel holds the address space while it exchanges them.
-    let moved = unsafe { discard::exchange(window.start.cast(), bytes, place) };
+    let moved = unsafe {
+        core::ptr::copy_nonoverlapping(place.cast::<u8>(), window.start, bytes);
+        discard::exchange(window.start.cast(), bytes, place)
+    };
     if moved {
         window.keep();
     } else {
