@@ -34,12 +34,12 @@ impl Engine {
         self.standing.begins
     }
 
-    /// A slice has ended.
+    /// A slice has ended. Whether the thread is settled still, [`Self::stay_settled`] says.
     pub(super) fn end_standing(&mut self) {
         (self.standing.goes_on, self.standing.begins) = (false, false);
     }
 
-    /// What comes after a slice is planned: in which something was learnt or tried, unless [`Self::stand`] was asked.
+    /// What follows the slice is planned. If something was learnt in it, or there was nothing to use, the thread is settled no more.
     pub(super) fn note_standing(&mut self) {
         if !self.standing.goes_on {
             self.unsettle();

@@ -69,10 +69,8 @@ impl CopySites {
 
     #[inline]
     fn site(&self, from: usize, bytes: usize) -> Option<&CopySite> {
-        let known = self.sites.iter().take(self.count.get());
-        known
-            .into_iter()
-            .find(|site| site.bytes.get() == bytes && site.from.get() == from)
+        let mut known = self.sites.iter().take(self.count.get());
+        known.find(|site| site.bytes.get() == bytes && site.from.get() == from)
     }
 
     /// False: there is no room.

@@ -44,7 +44,8 @@ pub struct Session {
     pub(super) ranges: Ranges,
     pub(super) active: Active,
     pub(super) present: Present,
-    /// Whether the thread is dormant from the present call on: the operation that it begins is not followed.
+    /// Whether the thread is dormant from the present call on: the operation that it begins is not followed. (After a call that begins
+    /// none, it may be the first one after that period.)
     pub(super) falls: bool,
     /// Whether UCX has its inline copies back because nothing is to be learnt.
     pub(super) has_closed_ucx: bool,
@@ -433,6 +434,7 @@ impl Session {
 
     fn look_back(&mut self, entry: &'static EntryPoint, arguments: Arguments) {
         planted::at(Part::Leave);
+        let falls = core::mem::take(&mut self.falls);
         match entry.call().role {
             Role::Transfer { completion, .. } => {
                 let (position, persistent) = match completion {
@@ -440,7 +442,7 @@ impl Session {
                     Completion::Persistent(position) => (position, true),
                     Completion::Blocking => return,
                 };
-                if core::mem::take(&mut self.falls) && !persistent {
+                if falls && !persistent {
                     return;
                 }
                 let address = arguments.word(position);
