@@ -13,6 +13,8 @@
 //!
 //! Candidates are compared by the medians of their latest samples: a copy that was interrupted does not decide.
 
+use super::gain::{Costs, Gain};
+
 /// Most candidates beside the kernel's way.
 pub const MOST_CANDIDATES: usize = 6;
 /// Classes of lengths, by powers of two.
@@ -42,15 +44,6 @@ const SETTLING: u32 = 2;
 const PERIODS: [u32; 2] = [2048, 65_536];
 /// Copies until a class is looked at for the first time that an earlier run has settled.
 const UNTIL_FIRST_CHECK: u32 = 256;
-/// What part of the kernel's time a direct copy is expected to save while none was timed (docs/results.md, direct copies).
-const EXPECTED_PART: f32 = 0.5;
-/// The same where the sender helps with the kernel's copies. A ping-pong of 4 MiB ran at 1.74 times the default's speed with help and
-/// at 3.98 with direct copies (AMD), which is 0.56 of the time; at some 1.5 and 2.2 (Intel), which is 0.3.
-const HELPED_EXPECTED_PART: f32 = 0.4;
-/// The same for lengths of which messages that are not shown gain little; shorter ones of these are not made readable at all.
-const LOW_EXPECTED_PART: f32 = 0.25;
-/// Those lengths.
-const HARDLY_GAINING: core::ops::Range<usize> = 32 << 10..64 << 10;
 /// One copy out of so many is timed while a class is settled.
 const SPARSE: u32 = 16;
 
@@ -117,19 +110,13 @@ enum State {
 struct Class {
     state: State,
     kernel: Samples,
-    /// The least of the kernel's first copies of a buffer.
-    first: f32,
     direct: [Samples; MOST_CANDIDATES],
     /// Candidates that are no longer tried, one bit each.
     given_up: u8,
     best: u8,
     uses_kernel: bool,
     period: u32,
-    /// What one byte of a direct copy saves, in ticks; below 0 where it loses. A part of the kernel's time until one was timed.
-    gain: f32,
-    /// That part.
-    expected: f32,
-    has_measured_gain: bool,
+    gain: Gain,
     /// Whether it begins with what the machine's calibration expects to be the best.
     is_expected: bool,
 }
@@ -139,15 +126,12 @@ impl Default for Class {
         Self {
             state: State::Search { explores: false },
             kernel: Samples::default(),
-            first: f32::INFINITY,
             direct: [Samples::default(); MOST_CANDIDATES],
             given_up: 0,
             best: 0,
             uses_kernel: false,
             period: PERIODS[0],
-            gain: 0.0,
-            expected: EXPECTED_PART,
-            has_measured_gain: false,
+            gain: Gain::default(),
             is_expected: false,
         }
     }
@@ -188,17 +172,12 @@ impl Mechanism {
     /// sender has taken part. `is_first`: none of these bounds was seen before, so the kernel may have made the pages of the
     /// receiver's buffer, too, for which a direct copy would have waited as well: that counts as long as nothing else is known.
     pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool, is_first: bool) {
-        let class = &mut self.classes[class_of(bytes)];
-        class.expected = match helped {
-            true => HELPED_EXPECTED_PART,
-            false if HARDLY_GAINING.contains(&bytes) => LOW_EXPECTED_PART,
-            false => EXPECTED_PART,
-        };
+        let number = class_of(bytes);
+        let other = self.part_of_others(number);
+        let class = &mut self.classes[number];
+        class.gain.expect(bytes, helped, other);
         if is_first {
-            class.first = class.first.min(cost(bytes, ticks));
-            if class.kernel.count == 0 && !class.has_measured_gain {
-                class.gain = class.first * class.expected;
-            }
+            class.gain.first_copy(cost(bytes, ticks));
             return;
         }
         class.kernel.add(cost(bytes, ticks));
@@ -215,13 +194,36 @@ impl Mechanism {
 
     /// Whether direct copies of that length have been timed, and the kernel's.
     pub fn has_measured(&self, bytes: usize) -> bool {
-        self.classes[class_of(bytes)].has_measured_gain
+        self.classes[class_of(bytes)].gain.is_measured()
     }
 
     /// What direct copies of such a message save, in ticks, as far as known; a part of the kernel's time where only that is.
     pub fn expected_gain(&self, bytes: usize) -> u64 {
-        let per_byte = self.classes[class_of(bytes)].gain.max(0.0);
+        let per_byte = self.classes[class_of(bytes)].gain.per_byte().max(0.0);
         (per_byte * bytes as f32) as u64
+    }
+
+    /// What such a direct copy takes, in ticks, as far as known.
+    pub fn direct_cost(&self, bytes: usize) -> Option<u64> {
+        let per_byte = self.classes[class_of(bytes)].gain.direct()?;
+        Some((per_byte * bytes as f32) as u64)
+    }
+
+    /// What part of the kernel's time was measured to be saved by the nearest other class: shorter ones first.
+    fn part_of_others(&self, number: usize) -> Option<f32> {
+        let shorter = self.classes[..number].iter().rev();
+        let longer = self.classes.iter().skip(number + 1);
+        let mut parts = shorter.chain(longer).map(|class| class.gain.part());
+        parts.find_map(|part| part)
+    }
+
+    /// What to remember of a class of lengths, that of so many bytes.
+    pub fn costs(&self, bytes: usize) -> Costs {
+        let class = &self.classes[class_of(bytes)];
+        let is_enough = |samples: &Samples| samples.count >= MIN_SAMPLES;
+        let direct = class.direct.get(usize::from(class.best));
+        let enough = (is_enough(&class.kernel), direct.is_some_and(is_enough));
+        class.gain.to_remember(enough)
     }
 
     /// What candidates are expected to cost for a class of lengths, that of so many bytes: in one unit, with the relative error of that,
@@ -243,6 +245,11 @@ impl Mechanism {
                 class.given_up |= 1 << number;
             }
         }
+    }
+
+    /// Begins a class of lengths, that of so many bytes, with what an earlier run has measured.
+    pub fn begin_with_costs(&mut self, bytes: usize, earlier: Costs) {
+        self.classes[class_of(bytes)].gain.begin_with(earlier);
     }
 
     /// Begins a class of lengths, that of so many bytes, with the candidate that an earlier run found best.
@@ -322,12 +329,18 @@ impl Class {
         match &mut self.state {
             State::Settled { left } if *left > 0 => {
                 *left -= 1;
+                let (way, made) = match self.uses_kernel {
+                    true => (Way::Kernel, &self.kernel),
+                    false => {
+                        let samples = self.direct.get(usize::from(self.best));
+                        (Way::Direct(self.best), samples.unwrap_or(&self.kernel))
+                    }
+                };
+                // What an earlier run has settled is soon measured in this one, too.
+                let is_sampled = left.is_multiple_of(SPARSE) || made.count < MIN_SAMPLES;
                 Plan {
-                    way: match self.uses_kernel {
-                        true => Way::Kernel,
-                        false => Way::Direct(self.best),
-                    },
-                    timed: left.is_multiple_of(SPARSE) && !is_new,
+                    way,
+                    timed: is_sampled && !is_new,
                     is_settled: true,
                 }
             }
@@ -454,7 +467,7 @@ impl Class {
     fn decide(&mut self) {
         self.learn_gain();
         let kernel = self.kernel.median().unwrap_or(0.0);
-        self.uses_kernel = self.gain < kernel * NOTICEABLE_GAIN;
+        self.uses_kernel = self.gain.per_byte() < kernel * NOTICEABLE_GAIN;
         self.settle();
     }
 
@@ -464,18 +477,11 @@ impl Class {
     }
 
     fn learn_gain(&mut self) {
-        let Some(kernel) = self.kernel.median() else {
-            return;
-        };
-        match self.direct[usize::from(self.best)].median() {
-            Some(direct) => {
-                self.gain = kernel - direct;
-                self.has_measured_gain = true;
-            }
-            // A check that has just begun has no direct sample: what was measured before it stays.
-            None if !self.has_measured_gain => self.gain = kernel * self.expected,
-            None => {}
-        }
+        let direct = self.direct.get(usize::from(self.best));
+        self.gain.learn(Costs {
+            kernel: self.kernel.median(),
+            direct: direct.and_then(Samples::median),
+        });
     }
 }
 

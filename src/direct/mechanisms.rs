@@ -2,6 +2,7 @@
 //! that it does not show, of which the kernel must be asked: short ones of the first kind gain where those of the second lose.
 //! Knows no clock, no memory and no processes.
 
+use super::gain::Costs;
 use super::mechanism::{Mechanism, Plan, Way};
 
 /// What is known of the messages of one process.
@@ -41,6 +42,16 @@ impl Mechanisms {
     /// [`Mechanism::expected_gain`] of a message that was read directly.
     pub fn gain(&mut self, bytes: usize, is_shown: bool) -> u64 {
         self.of(is_shown).expected_gain(bytes)
+    }
+
+    /// [`Mechanism::direct_cost`].
+    pub fn direct_cost(&mut self, bytes: usize, is_shown: bool) -> Option<u64> {
+        self.of(is_shown).direct_cost(bytes)
+    }
+
+    /// [`Mechanism::costs`].
+    pub fn costs(&self, bytes: usize) -> Costs {
+        self.of_new(bytes).costs(bytes)
     }
 
     /// [`Mechanism::copied_by_kernel`]. Whether the message would be shown is not known yet.

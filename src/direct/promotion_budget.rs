@@ -14,30 +14,23 @@
 //! gives. So the promotions of a reader's buffers take, whatever the program does, no longer than what direct copies save and
 //! that bound together. All times are in one unit of the caller's.
 
+mod credit;
+
+pub use credit::{Credit, part_of_credit};
+
 /// Kernel copies of a buffer before it is asked for.
 pub const AT_ONCE: u32 = 1;
-/// Seconds of debt that are always allowed, and the part of the time so far that is allowed besides: with what learning may take
-/// (`engine::budget`) it is 1 %.
-const CREDIT: f64 = 5e-3;
-/// See [`CREDIT`].
-const SHARE: f64 = 5e-3;
-
-/// What part of the credit each reading thread has where `ranks` ranks share `cores` cores. More ranks than cores take
-/// turns, so what one of them spends delays the others, too: together they may delay a program as one rank for each core would.
-pub fn part_of_credit(ranks: u32, cores: u32) -> f64 {
-    (f64::from(cores.max(1)) / f64::from(ranks.max(1))).min(1.0)
-}
-
 /// A decision that must wait is looked at again after as many kernel copies as there were, and so many more, at the latest.
 const READS_BETWEEN_LOOKS: u32 = 4;
 /// Promotions have paid where direct copies have saved so many times what they cost.
 const PAYS: u64 = 2;
 /// One part in so many of what the reader's copies save is gained elsewhere besides: Sendrecv of 4 MiB took 0.26 ms less where each
-/// side's copy took 0.15 to 0.2 ms less.
+/// side's copy took 0.15 to 0.2 ms less, windows of 8 KiB 3 µs less a message where the copy took 2 less.
 const UNSEEN: u64 = 3;
-/// The same as [`CREDIT`] then. Who sends many long buffers in turn cannot gain by the usual debt, which few of their
-/// promotions exhaust before any of them comes again.
-const KNOWN_CREDIT: f64 = 20e-3;
+/// [`FirstReads`] before one was seen: 0.04 ms of 0.13 for 32 KiB, 0.13 of 1.2 for 1 MiB (AMD, a virtual machine).
+const FIRST_READ_PART: f32 = 0.15;
+/// One part in so many of that mean is the latest one's.
+const FIRST_READ_WEIGHT: f32 = 4.0;
 /// Where they would not have, so many times the usual wait is the longest. The usual one is no choice: who waits as long as a promotion
 /// is worth and sends no more than a quarter as many messages then has lost nearly all of its price.
 const MOST_PATIENCE: u64 = 16;
@@ -66,10 +59,23 @@ pub enum Urgency {
 /// What promotions of one reader's buffers have cost, and direct copies saved.
 #[derive(Debug, Clone, Copy)]
 pub struct Account {
-    debt: u64,
+    /// Below 0: so much more was saved than spent.
+    debt: i64,
+    first_reads: FirstReads,
     classes: [Class; CLASSES],
     /// What earlier runs have spent and saved, of what the classes say.
     earlier: (u64, u64),
+}
+
+/// What the reader's first copies of promoted pages take longer than later ones, as a part of the promotion's price: it maps them then.
+#[derive(Debug, Clone, Copy)]
+pub struct FirstReads(f32);
+
+impl FirstReads {
+    /// What a promotion costs in all whose owner takes so long.
+    pub fn with(self, owners: u64) -> u64 {
+        owners.saturating_add((owners as f32 * self.0) as u64)
+    }
 }
 
 /// The same for buffers of some length.
@@ -129,6 +135,7 @@ impl Default for Account {
     fn default() -> Self {
         Self {
             debt: 0,
+            first_reads: FirstReads(FIRST_READ_PART),
             classes: [Class::default(); CLASSES],
             earlier: (0, 0),
         }
@@ -151,7 +158,15 @@ pub struct Paid {
 impl Account {
     /// What was spent and not saved yet.
     pub fn debt(&self) -> u64 {
-        self.debt
+        self.debt.max(0).cast_unsigned()
+    }
+
+    fn owe(&mut self, ticks: u64) {
+        self.debt = self.debt.saturating_add_unsigned(ticks);
+    }
+
+    fn repay(&mut self, ticks: u64) {
+        self.debt = self.debt.saturating_sub_unsigned(ticks);
     }
 
     /// What was spent and what was saved in this run.
@@ -218,6 +233,29 @@ impl Account {
         self.classes[class].before.advice() == Advice::AtOnce
     }
 
+    /// A promotion that `owed` was set aside for took so long.
+    fn spend(&mut self, bytes: usize, owed: u64, taken: u64) {
+        self.repay(owed);
+        self.owe(taken);
+        let class = self.class_of(bytes);
+        class.spent = class.spent.saturating_add(taken);
+        let price = class.worth.price.saturating_sub(owed);
+        class.worth.price = price.saturating_add(taken);
+    }
+
+    /// What first reads take besides, so far.
+    pub fn first_reads(&self) -> FirstReads {
+        self.first_reads
+    }
+
+    /// The first copy of a range since its promotion took so much longer than others do; its owner took `price`.
+    pub fn first_read(&mut self, longer: u64, price: u64) {
+        // A copy that was interrupted is not the promotion's fault.
+        let part = (longer as f32 / price.max(1) as f32).min(1.0);
+        let FirstReads(mean) = &mut self.first_reads;
+        *mean += (part - *mean) / FIRST_READ_WEIGHT;
+    }
+
     fn class_of(&mut self, bytes: usize) -> &mut Class {
         &mut self.classes[bytes.checked_ilog2().unwrap_or(0) as usize]
     }
@@ -236,26 +274,6 @@ pub struct KernelCopy {
     pub price: u64,
     /// The most debt that is allowed now.
     pub credit: Credit,
-}
-
-/// The most debt that is allowed at some time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Credit {
-    /// Usually.
-    pub usual: u64,
-    /// Where earlier runs have shown that promotions at the first send pay.
-    pub known: u64,
-}
-
-impl Credit {
-    /// That of a thread that has read for `elapsed` ticks, `rate` in a second, and has this `part` of the credit ([`part_of_credit`]).
-    pub fn after(elapsed: u64, rate: f64, part: f64) -> Self {
-        let of = |credit: f64, share: f64| (part * (credit * rate + share * elapsed as f64)) as u64;
-        Self {
-            usual: of(CREDIT, SHARE),
-            known: of(KNOWN_CREDIT, SHARE),
-        }
-    }
 }
 
 /// What a buffer has shown so far.
@@ -329,21 +347,35 @@ impl Buffer {
         let advice = before.advice();
         self.reads = self.reads.saturating_add(1);
         self.gain = copy.gain;
-        if self.reads < self.next.max(AT_ONCE) {
+        if copy.is_first {
+            // What it took tells too little to wait by.
+            self.next = self.reads.saturating_add(1);
+        } else if self.reads < self.next {
             return false;
         }
-        // What was asked for did not come, but may yet as long as it is not asked for again.
-        let debt = account.debt.saturating_sub(self.owed);
+        // What was asked for did not come, but may yet as long as it is not asked for again. Savings of long ago are no reason to spend.
+        let most_saved = i64::try_from(copy.credit.known).unwrap_or(i64::MAX);
+        let debt = account
+            .debt
+            .saturating_sub_unsigned(self.owed)
+            .max(-most_saved);
         let credit = match advice {
             Advice::AtOnce => copy.credit.known,
             _ => copy.credit.usual,
         };
         let is_worth_it = match urgency {
             Urgency::Forced => true,
-            _ if debt.saturating_add(copy.price) > credit => false,
+            _ if debt
+                .saturating_add_unsigned(copy.price)
+                .max(0)
+                .cast_unsigned()
+                > credit =>
+            {
+                false
+            }
             _ if self.reads < AT_ONCE << self.losses => false,
-            Urgency::Known => true,
-            Urgency::Unknown | Urgency::Earned => {
+            Urgency::Known if !matches!(advice, Advice::Wait(_)) => true,
+            Urgency::Known | Urgency::Unknown | Urgency::Earned => {
                 let usual = copy.price << self.losses;
                 let (wanted, is_known) = match advice {
                     Advice::Wait(times) => (usual.saturating_mul(times), false),
@@ -367,7 +399,7 @@ impl Buffer {
         if is_worth_it {
             self.next = self.reads.saturating_add(1).saturating_mul(2);
             self.owed = copy.price;
-            account.debt = debt.saturating_add(copy.price);
+            account.debt = debt.saturating_add_unsigned(copy.price);
         }
         is_worth_it
     }
@@ -383,8 +415,8 @@ impl Buffer {
         self.next = self.reads.saturating_add(copies.min(most.into()) as u32);
     }
 
-    /// So many bytes of it were copied directly, which saved so much. `price`: what such a promotion takes by now. If it has become less
-    /// since this one was asked for, because several were made together, so much less is owed.
+    /// So many bytes of it were copied directly, which saves so much as a rule. `price`: what such a promotion takes by now: if several
+    /// were made together, less than was expected.
     #[inline]
     pub fn read_directly(
         &mut self,
@@ -394,14 +426,9 @@ impl Buffer {
         price: impl FnOnce() -> u64,
     ) {
         self.gains = self.gains.saturating_add(1);
-        account.debt = account.debt.saturating_sub(saved);
-        let class = account.class_of(bytes);
+        account.repay(saved);
         if self.owed > 0 {
-            let owed = core::mem::take(&mut self.owed);
-            let spent = owed.min(price());
-            class.spent = class.spent.saturating_add(spent);
-            class.worth.price = class.worth.price.saturating_sub(owed - spent);
-            account.debt = account.debt.saturating_sub(owed - spent);
+            account.spend(bytes, core::mem::take(&mut self.owed), price());
         }
         let class = account.class_of(bytes);
         class.saved = class.saved.saturating_add(saved);

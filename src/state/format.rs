@@ -122,6 +122,12 @@ pub struct DirectCopies {
     /// Seconds that learning took, of the budget: calls that were followed, routines that were tried. An estimate.
     #[serde(with = "nan_as_null")]
     pub learning: f64,
+    /// Seconds of this rank's promotions, but for the moving of pages, and those of a mebibyte's; 0: not known.
+    #[serde(with = "nan_as_null")]
+    pub around: f64,
+    /// See `around`.
+    #[serde(with = "nan_as_null")]
+    pub mebibyte: f64,
     /// What was found for the next run, by class of lengths.
     pub classes: Vec<DirectClass>,
 }
@@ -147,6 +153,12 @@ pub struct DirectClass {
     /// See `potential`.
     #[serde(with = "nan_as_null")]
     pub price: f64,
+    /// Seconds that a byte took by the kernel's copy and by a direct one, in the latest run that measured it; 0: none did.
+    #[serde(with = "nan_as_null")]
+    pub kernel: f64,
+    /// See `kernel`.
+    #[serde(with = "nan_as_null")]
+    pub direct: f64,
 }
 
 impl DirectCopies {
@@ -159,6 +171,8 @@ impl DirectCopies {
         self.saved += other.saved;
         self.promotions += other.promotions;
         self.learning += other.learning;
+        self.around = self.around.max(other.around);
+        self.mebibyte = self.mebibyte.max(other.mebibyte);
         for class in other.classes {
             match self
                 .classes

@@ -45,8 +45,16 @@ pub(super) fn merge(known: RankState, mut run: RankState) -> RankState {
     merged
 }
 
-/// The ending run's, with those classes of lengths besides that it had no messages of.
+/// The ending run's, with those classes of lengths besides that it had no messages of, and prices that it did not find.
 fn joined(known: DirectCopies, mut run: DirectCopies) -> DirectCopies {
+    for (price, earlier) in [
+        (&mut run.around, known.around),
+        (&mut run.mebibyte, known.mebibyte),
+    ] {
+        if *price == 0.0 {
+            *price = earlier;
+        }
+    }
     for class in known.classes {
         if run.classes.iter().all(|other| other.bytes != class.bytes) {
             run.classes.push(class);

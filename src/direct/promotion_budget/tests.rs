@@ -156,6 +156,10 @@ fn the_first_copy_of_a_buffer_asks_for_nothing_and_promises_nothing() {
         credit: ALLOWED,
     };
     assert!(!buffer.read_by_kernel(&mut account, copy(4000, true), Urgency::Unknown));
+    assert!(
+        !buffer.waits(&mut account, 65_536),
+        "what it took says little"
+    );
     assert!(!buffer.read_by_kernel(&mut account, copy(300, false), Urgency::Unknown));
     let paid: Vec<Paid> = account.paid().collect();
     let worth = Worth {
@@ -377,14 +381,6 @@ fn what_is_asked_for_in_vain_is_asked_for_ever_more_rarely() {
 }
 
 #[test]
-fn ranks_that_take_turns_share_the_credit() {
-    assert_eq!(part_of_credit(2, 2), 1.0);
-    assert_eq!(part_of_credit(2, 64), 1.0);
-    assert_eq!(part_of_credit(6, 2), 1.0 / 3.0);
-    assert_eq!(part_of_credit(0, 0), 1.0);
-}
-
-#[test]
 fn early_losses_make_patient() {
     let (mut buffer, mut account) = (Buffer::default(), Account::default());
     let copy = KernelCopy {
@@ -440,10 +436,72 @@ fn what_was_promoted_for_less_owes_less() {
     assert_eq!(account.debt(), 5 * 200 - 5 * 50);
     let class = account.class_of(copy.bytes);
     assert_eq!((class.spent, class.saved), (1000, 250));
-    // What is dearer than it was is owed as it was asked for.
+    // What took longer than was expected counts as what it took.
     let copy = KernelCopy { price: 200, ..copy };
     let buffer = &mut buffers[5];
     while !buffer.read_by_kernel(&mut account, copy, Urgency::Unknown) {}
-    buffer.read_directly(&mut account, copy.bytes, 0, || 5000);
-    assert_eq!(account.debt(), 750 + 200);
+    buffer.read_directly(&mut account, copy.bytes, 0, || 500);
+    assert_eq!(account.debt(), 750 + 500);
+    let class = account.class_of(copy.bytes);
+    assert_eq!(class.spent, 1000 + 500);
+}
+
+/// Many buffers whose promotions take more than the credit together, and one that has saved a lot before.
+#[test]
+fn what_was_saved_may_be_spent_but_not_all_of_it_at_once() {
+    let promotions_after = |savings: usize| {
+        let mut world = World::default();
+        for _ in 0..savings {
+            world.send(0, 200, 100, Urgency::Known);
+        }
+        let before = world.promotions;
+        for number in 1..1000 {
+            world.send(number, 200, 1000, Urgency::Known);
+            world.send(number, 200, 1000, Urgency::Known);
+        }
+        (world.promotions - before) / 1000
+    };
+    let saved_by_each = 100.0 / 1000.0;
+    let spent = |credit: u64| (credit as f64 / 1000.0 / (1.0 - saved_by_each)) as u64;
+    assert!(promotions_after(0) <= spent(CREDIT) + 1);
+    assert!(promotions_after(101) >= spent(CREDIT + 9_000) - 1);
+    assert!(promotions_after(10_000) <= spent(CREDIT + ALLOWED.known) + 1);
+}
+
+/// A site has adopted a routine, but earlier runs have sent too few messages of that length to pay for promotions.
+#[test]
+fn a_known_routine_does_not_outweigh_what_earlier_runs_have_shown() {
+    let promotions = |potential: u64| {
+        let mut world = World::default();
+        let worth = Worth {
+            potential,
+            price: 900,
+        };
+        let before = Paid {
+            bytes: 65_536,
+            spent: 0,
+            saved: 0,
+            worth,
+        };
+        world.account.begin_with(before, CREDIT);
+        for _ in 0..10 {
+            world.send(0, 100, 900, Urgency::Known);
+        }
+        world.promotions
+    };
+    assert_eq!((promotions(300), promotions(900)), (0, 900));
+}
+
+/// A reader maps new pages in its first copy of them.
+#[test]
+fn first_reads_are_part_of_the_price() {
+    let mut account = Account::default();
+    assert_eq!(account.first_reads().with(1000), 1150);
+    for _ in 0..20 {
+        account.first_read(400, 1000);
+    }
+    assert!((1390..=1400).contains(&account.first_reads().with(1000)));
+    account.first_read(1_000_000, 1000);
+    let interrupted = account.first_reads().with(1000);
+    assert!((1500..=1600).contains(&interrupted), "{interrupted}");
 }

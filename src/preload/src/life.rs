@@ -118,7 +118,7 @@ fn start(world: bool) -> bool {
     }
     next::set_threshold(threshold);
     if chooses {
-        let earlier = job.memory.direct_classes();
+        let earlier = job.memory.direct();
         let ranks = Library::ranks_here(job.place.1);
         direct::start(job.options.direct, direct_candidates(job), earlier, ranks);
     }
@@ -371,6 +371,7 @@ fn save(job: &Job, finished: bool) {
         record.add(&session.engine, &session.signatures);
         record.add_direct(session.reader.direct_copies());
     });
+    record.add_direct(direct::prices());
     regions::add_to(&mut record);
     job.memory.save(job.place.0, record);
 }

@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 
 /// What the first page begins with: the project's name and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x07");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x08");
 /// Where promoted pages begin: 2 MiB, so that huge pages can lie at congruent addresses.
 pub const FIRST_PROMOTED: u64 = 2 << 20;
 /// Requests that are kept until the owner looks.
@@ -25,6 +25,8 @@ const MAX_REQUESTS: usize = 128;
 const USUAL_OVERHEAD: u64 = 100_000;
 /// Nanoseconds in which a mebibyte was moved before there was one (docs/direct-copy.md).
 const USUAL_MEBIBYTE: u64 = 500_000;
+/// A price is the mean of about so many of the latest ones.
+const LATEST_PRICES: u64 = 8;
 /// Most bytes of an arena: address space in every peer.
 const MAX_ARENA_BYTES: u64 = 64 << 30;
 /// Where there is less address space to be had, it is left alone.
@@ -48,6 +50,9 @@ pub struct Words {
     pub around: AtomicU64,
     /// See `around`.
     pub mebibyte: AtomicU64,
+    /// How many promotions these two tell of. What is usual counts as some of the former, but not of the latter: on virtual
+    /// machines pages take up to ten times as long to make.
+    told: [AtomicU64; 2],
     /// Bytes that a forked child has made its own; all bits set when it has finished.
     pub forked: AtomicU64,
     /// Not 0: the owner may take part in copies that are offered to it.
@@ -97,28 +102,63 @@ impl Words {
         around + mebibyte * (bytes as f64 / f64::from(1 << 20))
     }
 
+    /// Begins with what is usual.
+    pub fn begin_with_usual_price(&self) {
+        self.around.store(USUAL_OVERHEAD, Ordering::Relaxed);
+        self.mebibyte.store(USUAL_MEBIBYTE, Ordering::Relaxed);
+        self.told[0].store(LATEST_PRICES, Ordering::Relaxed);
+    }
+
+    /// Begins with what an earlier run has found: seconds of a promotion but for the moving of pages, and those of a mebibyte's.
+    pub fn begin_with_price(&self, (around, mebibyte): (f64, f64)) {
+        let begin = |mean: &AtomicU64, told: &AtomicU64, seconds: f64| {
+            if seconds > 0.0 {
+                mean.store((seconds * 1e9) as u64, Ordering::Relaxed);
+                told.store(LATEST_PRICES + 1, Ordering::Relaxed);
+            }
+        };
+        begin(&self.around, &self.told[0], around);
+        begin(&self.mebibyte, &self.told[1], mebibyte);
+    }
+
+    /// What the next run may begin with; 0: nothing was found.
+    pub fn found_price(&self) -> (f64, f64) {
+        let found = |mean: &AtomicU64, told: &AtomicU64, usual| match told.load(Ordering::Relaxed) {
+            number if number > usual => mean.load(Ordering::Relaxed) as f64 * 1e-9,
+            _ => 0.0,
+        };
+        (
+            found(&self.around, &self.told[0], LATEST_PRICES),
+            found(&self.mebibyte, &self.told[1], 0),
+        )
+    }
+
     /// A promotion of so many bytes of so many buffers took `all` nanoseconds, `moving` of them to move the pages. The price is a mean,
     /// since some promotions count mappings or ask for headroom, too: by the latest one alone, peers took buffers for not worth it
     /// after these.
     pub fn note_price(&self, all: f64, moving: f64, bytes: usize, buffers: usize) {
         /// Below this the system calls outweigh the copying.
         const TELLING: usize = 256 << 10;
-        /// One part in so many of the mean is the latest one's.
-        const WEIGHT: f64 = 8.0;
-        let note = |mean: &AtomicU64, latest: f64| {
+        /// At most so many times the mean is believed.
+        const MOST_TIMES: f64 = 3.0;
+        let note = |mean: &AtomicU64, told: &AtomicU64, latest: f64| {
+            let number = told.load(Ordering::Relaxed) + 1;
+            told.store(number, Ordering::Relaxed);
             let before = mean.load(Ordering::Relaxed) as f64;
-            let now = before + (latest - before) / WEIGHT;
+            // One that was interrupted, or the first of a process, says little.
+            let latest = latest.min(MOST_TIMES * before);
+            let now = before + (latest - before) / number.min(LATEST_PRICES) as f64;
             mean.store(now as u64, Ordering::Relaxed);
         };
         let mebibytes = bytes as f64 / f64::from(1 << 20);
         if bytes >= TELLING {
-            note(&self.mebibyte, moving / mebibytes);
+            note(&self.mebibyte, &self.told[1], moving / mebibytes);
         }
         let moving = self.mebibyte.load(Ordering::Relaxed) as f64 * mebibytes;
         let around = (all - moving).max(0.0) / buffers.max(1) as f64;
         // Each of them counts; of more than these, nothing from before is left.
-        for _ in 0..buffers.min(2 * WEIGHT as usize) {
-            note(&self.around, around);
+        for _ in 0..buffers.min(2 * LATEST_PRICES as usize) {
+            note(&self.around, &self.told[0], around);
         }
     }
 
@@ -232,8 +272,7 @@ pub fn new() -> Result<(Arena, OwnedFd), &'static str> {
     for life in &page.lives {
         life.prepare();
     }
-    page.around.store(USUAL_OVERHEAD, Ordering::Relaxed);
-    page.mebibyte.store(USUAL_MEBIBYTE, Ordering::Relaxed);
+    page.begin_with_usual_price();
     page.magic.store(MAGIC, Ordering::Release);
     let arena = Arena {
         key,

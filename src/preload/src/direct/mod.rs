@@ -25,7 +25,7 @@ pub use shared::report::{reason, tell};
 pub use shared::switches::{is_forced, is_on};
 
 use copytune_core::options::Direct;
-use copytune_core::state::format::DirectClass;
+use copytune_core::state::format::DirectCopies;
 use copytune_protocol::{arena, mappings};
 use receiver::candidates;
 use sender::{progress, promotion};
@@ -38,13 +38,13 @@ use transparency::{discard, fork, raw_calls};
 /// At MPI_Init. `candidates`: what may copy directly where no call site has a routine of its own, the first one to begin with; at least
 /// one. `earlier`: what earlier runs have shown. `ranks`: how many there are on this host. Failure leaves
 /// everything to the kernel copy.
-pub fn start(direct: Direct, candidates: Vec<Candidate>, earlier: &[DirectClass], ranks: u32) {
+pub fn start(direct: Direct, candidates: Vec<Candidate>, earlier: &DirectCopies, ranks: u32) {
     if direct == Direct::Off {
         explain("switched off by COPYTUNE_DIRECT=off");
         return;
     }
     switches::force(direct == Direct::Force);
-    candidates::set(candidates, earlier);
+    candidates::set(candidates, &earlier.classes);
     candidates::share_credit(ranks);
     #[cfg(feature = "test-switches")]
     plant_faults();
@@ -54,6 +54,9 @@ pub fn start(direct: Direct, candidates: Vec<Candidate>, earlier: &[DirectClass]
         Ok(()) => {
             mappings::keep();
             progress::find_next();
+            if let Some(arena) = arena::own() {
+                (arena.words()).begin_with_price((earlier.around, earlier.mebibyte));
+            }
             switches::set_on(true);
             promotion::update_attention();
             if ranks > 1 {
@@ -61,6 +64,17 @@ pub fn start(direct: Direct, candidates: Vec<Candidate>, earlier: &[DirectClass]
             }
         }
         Err(reason) => explain(reason),
+    }
+}
+
+/// What this process's promotions take.
+pub fn prices() -> DirectCopies {
+    let found = arena::own().map(|arena| arena.words().found_price());
+    let (around, mebibyte) = found.unwrap_or_default();
+    DirectCopies {
+        around,
+        mebibyte,
+        ..DirectCopies::default()
     }
 }
 

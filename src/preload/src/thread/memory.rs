@@ -8,7 +8,7 @@ use copytune_core::engine::Knowledge;
 use copytune_core::options::{Intervals, Mode, Options};
 use copytune_core::report;
 use copytune_core::state::flowgraph;
-use copytune_core::state::format::{DirectClass, Module};
+use copytune_core::state::format::{DirectCopies, Module};
 use copytune_core::state::graph::{Ending, Graph};
 use copytune_core::state::learned::{self, Record};
 use copytune_core::state::{self, Key, Recording, Refusal};
@@ -21,7 +21,7 @@ pub struct Memory {
     dir: Option<PathBuf>,
     key: Key,
     knowledge: Knowledge,
-    direct_classes: Vec<DirectClass>,
+    direct: DirectCopies,
     began: Instant,
     began_at: u64,
     /// Whether this run adds to what is saved.
@@ -56,7 +56,7 @@ impl Memory {
             dir: options.dir.clone(),
             key,
             knowledge: Knowledge::default(),
-            direct_classes: Vec::new(),
+            direct: DirectCopies::default(),
             began: Instant::now(),
             began_at: seconds_since_epoch(),
             saves: options.routine.is_none() && options.mode != Mode::DryRun,
@@ -73,7 +73,7 @@ impl Memory {
             match state::load(dir, &memory.key, rank) {
                 Ok(Some(known)) => {
                     memory.knowledge = learned::knowledge(&known);
-                    memory.direct_classes = known.direct.classes;
+                    memory.direct = known.direct;
                 }
                 Ok(None) if options.mode == Mode::Replay && rank == 0 => log::say(
                     Level::Summary,
@@ -181,8 +181,8 @@ impl Memory {
     }
 
     /// What earlier runs have shown of direct copies.
-    pub fn direct_classes(&self) -> &[DirectClass] {
-        &self.direct_classes
+    pub fn direct(&self) -> &DirectCopies {
+        &self.direct
     }
 
     /// What earlier runs know, for an engine.

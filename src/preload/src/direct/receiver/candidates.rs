@@ -2,6 +2,7 @@
 //! of them, and what promotions may cost.
 
 use crate::sys::clock;
+use copytune_core::direct::gain::Costs;
 use copytune_core::direct::mechanism::{CLASSES, MOST_CANDIDATES, Mechanism, lengths};
 use copytune_core::direct::promotion_budget::{Credit, Paid, Worth, part_of_credit};
 use copytune_core::routines::expected::ExpectedCosts;
@@ -47,6 +48,8 @@ impl Candidate {
 pub struct Earlier {
     /// What promotions have cost and saved, in ticks.
     pub paid: Paid,
+    /// What copies took, in ticks per byte.
+    pub costs: Costs,
     /// The best candidate, if one was found.
     pub best: Option<u8>,
 }
@@ -78,6 +81,7 @@ pub fn new_mechanism() -> Mechanism {
         }
     }
     for earlier in earlier() {
+        mechanism.begin_with_costs(earlier.paid.bytes, earlier.costs);
         if let Some(best) = earlier.best {
             mechanism.begin_with(earlier.paid.bytes, best);
         }
@@ -107,15 +111,24 @@ pub fn share_credit(ranks: u32) {
 pub fn set(candidates: Vec<Candidate>, classes: &[DirectClass]) {
     let names: Vec<&str> = candidates.iter().map(|of| of.name).collect();
     let ticks = |seconds: f64| (seconds.max(0.0) * clock::rate()) as u64;
+    let per_byte = |seconds: f64| (seconds > 0.0).then(|| (seconds * clock::rate()) as f32);
     let earlier = classes.iter().map(|class| Earlier {
         paid: Paid {
             bytes: usize::try_from(class.bytes).unwrap_or(usize::MAX),
             spent: ticks(class.spent),
             saved: ticks(class.saved),
-            worth: Worth {
-                potential: ticks(class.potential),
-                price: ticks(class.price),
+            // Without the kernel's time, what could be saved was a guess.
+            worth: match class.kernel > 0.0 {
+                true => Worth {
+                    potential: ticks(class.potential),
+                    price: ticks(class.price),
+                },
+                false => Worth::default(),
             },
+        },
+        costs: Costs {
+            kernel: per_byte(class.kernel),
+            direct: per_byte(class.direct),
         },
         best: names
             .iter()

@@ -36,7 +36,7 @@ const SECONDS_BEFORE_OPENING: f64 = 2e-4;
 const MOST_UNMET: u8 = 8;
 /// So many short messages are left alone then, in case that the program goes on to send such that are shown.
 const LEFT_ALONE: u16 = 256;
-/// The first direct reads of a range, which meet new pages and take longer.
+/// The first direct reads of a range, which meet new pages and take longer: no way of copying is judged by them.
 const READS_OF_NEW_PAGES: u32 = 2;
 
 /// One thread's view of the processes that it reads from.
@@ -234,8 +234,17 @@ impl Reader {
                 let ticks = clock::now().wrapping_sub(before);
                 mechanisms.took(read.bytes, is_shown, plan.way, ticks);
             }
-            let saved = mechanisms.gain(read.bytes, is_shown);
             let price = || price_of(peer, read.bytes);
+            if is_new
+                && range.buffer.gains() == 0
+                && let Some(usual) = mechanisms.direct_cost(read.bytes, is_shown)
+            {
+                let ticks = clock::now().wrapping_sub(before);
+                (self.account).first_read(ticks.saturating_sub(usual), price());
+            }
+            let first_reads = self.account.first_reads();
+            let price = || first_reads.with(price());
+            let saved = mechanisms.gain(read.bytes, is_shown);
             (range.buffer).read_directly(&mut self.account, read.bytes, saved, price);
             if range.view.wants_notice(read) {
                 peer.words()
@@ -302,6 +311,7 @@ impl Reader {
                 saved: seconds(paid.saved),
                 potential: seconds(paid.worth.potential),
                 price: seconds(paid.worth.price),
+                ..self.costs(paid.bytes)
             })
             .collect();
         for (bytes, best) in (self.peers.iter()).flat_map(|known| known.mechanisms.found()) {
@@ -321,6 +331,26 @@ impl Reader {
             classes,
             // The rest is the process's, not a reader's.
             ..DirectCopies::default()
+        }
+    }
+
+    /// What copies of a class of lengths took.
+    fn costs(&self, bytes: usize) -> DirectClass {
+        let mut costs = (self.peers.iter()).map(|known| known.mechanisms.costs(bytes));
+        let earlier = || {
+            candidates::earlier()
+                .iter()
+                .find(|earlier| earlier.paid.bytes == bytes)
+        };
+        let costs = costs
+            .find(|costs| costs.kernel.is_some())
+            .or_else(|| Some(earlier()?.costs))
+            .unwrap_or_default();
+        let seconds = |ticks: Option<f32>| f64::from(ticks.unwrap_or(0.0)) / clock::rate();
+        DirectClass {
+            kernel: seconds(costs.kernel),
+            direct: seconds(costs.direct),
+            ..DirectClass::default()
         }
     }
 
@@ -413,7 +443,8 @@ impl Reader {
         };
         let now = clock::now();
         let began = *self.began.get_or_insert(now);
-        let price = |bytes| price_of(peer, bytes);
+        let first_reads = self.account.first_reads();
+        let price = |bytes| first_reads.with(price_of(peer, bytes));
         let copy = KernelCopy {
             bytes: read.bytes,
             gain: known.mechanisms.expected_gain(read.bytes),
