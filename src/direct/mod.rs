@@ -1,6 +1,6 @@
 //! The decisions about direct copies, without the copies: which way is the fastest ([`mechanism`], [`mechanisms`]), what that saves ([`gain`]), whether a buffer is worth
 //! its promotion ([`promotion_budget`]), whether both sides should copy a message together ([`offer_trial`]),
-//! whether a peer's answer is waited for ([`patience`]),
+//! whether a peer's answer is waited for ([`patience`]), whether a process forks too often ([`fork_cost`]),
 //! which promotions share what was asked of the kernel before them ([`burst`]), and which are made in one step ([`batch`]).
 //!
 //! Knows no clock, no memory and no processes.
@@ -8,6 +8,7 @@
 pub mod batch;
 pub mod burst;
 pub mod extents;
+pub mod fork_cost;
 pub mod gain;
 pub mod mechanism;
 pub mod mechanisms;

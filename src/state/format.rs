@@ -128,6 +128,9 @@ pub struct DirectCopies {
     /// See `around`.
     #[serde(with = "nan_as_null")]
     pub mebibyte: f64,
+    /// Seconds that forks of this rank took longer in a run because of promotions.
+    #[serde(with = "nan_as_null")]
+    pub forks: f64,
     /// What was found for the next run, by class of lengths.
     pub classes: Vec<DirectClass>,
 }
@@ -173,6 +176,7 @@ impl DirectCopies {
         self.learning += other.learning;
         self.around = self.around.max(other.around);
         self.mebibyte = self.mebibyte.max(other.mebibyte);
+        self.forks += other.forks;
         for class in other.classes {
             match self
                 .classes

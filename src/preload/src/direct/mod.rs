@@ -50,7 +50,7 @@ pub fn start(direct: Direct, candidates: Vec<Candidate>, earlier: &DirectCopies,
     plant_faults();
     discard::find_next();
     raw_calls::find_next();
-    match arena::create().and_then(|()| fork::follow()) {
+    match arena::create().and_then(|()| fork::follow(earlier.forks)) {
         Ok(()) => {
             mappings::keep();
             progress::find_next();
@@ -67,13 +67,14 @@ pub fn start(direct: Direct, candidates: Vec<Candidate>, earlier: &DirectCopies,
     }
 }
 
-/// What this process's promotions take.
+/// What this process's promotions take, and its forks since.
 pub fn prices() -> DirectCopies {
     let found = arena::own().map(|arena| arena.words().found_price());
     let (around, mebibyte) = found.unwrap_or_default();
     DirectCopies {
         around,
         mebibyte,
+        forks: fork::cost().to_remember(),
         ..DirectCopies::default()
     }
 }

@@ -11,7 +11,7 @@ use crate::direct::shared::report::{self, explain};
 use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
 use crate::direct::shared::{attention, headroom, promoted};
 use crate::direct::transparency::bindings::Bindings;
-use crate::direct::transparency::discard;
+use crate::direct::transparency::{discard, fork};
 use crate::sys::cancellation::held_back;
 use crate::sys::clock;
 use crate::sys::log::{self, Level};
@@ -48,6 +48,8 @@ static SENDS: AtomicU32 = AtomicU32::new(0);
 static LOOKED: AtomicU32 = AtomicU32::new(0);
 /// Whether messages have notices.
 static SHOWS: AtomicBool = AtomicBool::new(false);
+/// Sends that are still to be looked at because their buffers are to go back.
+static GOING_BACK: AtomicU32 = AtomicU32::new(0);
 /// Threads that show a message. While there are none, no send need look for notices that another left behind.
 static SHOWING: AtomicUsize = AtomicUsize::new(0);
 
@@ -66,6 +68,8 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     mappings: 0,
     uncounted: 0,
     bindings: Bindings::new(progress::HOOKS),
+    left_behind: 0,
+    waited: 0.0,
 });
 
 struct Owner {
@@ -87,6 +91,10 @@ struct Owner {
     mappings: u64,
     uncounted: u32,
     bindings: Bindings,
+    /// Bytes of the arena that stay allocated although nothing maps them here any more.
+    left_behind: u64,
+    /// Seconds that forks had waited when buffers began to go back.
+    waited: f64,
 }
 
 /// A promoted range.
@@ -137,7 +145,7 @@ pub fn update_attention() {
     };
     let seen = SEEN.load(Relaxed);
     let each_is_seen = |each| if each { EVERY_SEND } else { seen };
-    let is_busy = WAITING.load(Relaxed) || SHOWS.load(Relaxed);
+    let is_busy = WAITING.load(Relaxed) || SHOWS.load(Relaxed) || GOING_BACK.load(Relaxed) > 0;
     attention::set(
         &arena.words().asked,
         each_is_seen(is_busy),
@@ -154,6 +162,7 @@ fn is_send_watched_slow() -> bool {
     arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
         || WAITING.load(Relaxed)
         || SHOWS.load(Relaxed)
+        || GOING_BACK.load(Relaxed) > 0
         || (sends.is_multiple_of(SENDS_PER_LOOK) && promoted::is_any())
 }
 
@@ -230,7 +239,8 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
     };
     let sends = SENDS.load(Relaxed);
     let looks = LOOKED.load(Relaxed) != sends / SENDS_PER_LOOK;
-    if arena.words().asked.load(Relaxed) != SEEN.load(Relaxed) || WAITING.load(Relaxed) || looks {
+    let is_asked = arena.words().asked.load(Relaxed) != SEEN.load(Relaxed);
+    if is_asked || WAITING.load(Relaxed) || GOING_BACK.load(Relaxed) > 0 || looks {
         LOOKED.store(sends / SENDS_PER_LOOK, Relaxed);
         held_back(|| owner.serve(arena, message, until, (sends, looks)));
         update_attention();
@@ -279,6 +289,9 @@ impl Owner {
             report::count_look();
             self.bindings.set();
             self.check_one(arena);
+        }
+        if !self.promoted.is_empty() {
+            self.go_back(arena, message, looks);
         }
         let mut met = self.requests.met_by(message);
         if some_are_lost && !met.ranges.is_empty() {
@@ -333,6 +346,12 @@ impl Owner {
             return;
         };
         if self.held_by_device || keeps_private() {
+            return;
+        }
+        if fork::cost_too_much() {
+            explain(
+                "this program forks often, and each fork waits for a copy of the promoted buffers",
+            );
             return;
         }
         // Done once in a process, so not part of the price.

@@ -9,6 +9,7 @@ use crate::sys::cancellation::held_back;
 use crate::sys::phase::guarded;
 use crate::sys::planted::{self, Part};
 use crate::sys::{clock, log, tls};
+use copytune_core::direct::fork_cost::ForkCost;
 use copytune_protocol::arena::{self, FIRST_PROMOTED, Words};
 use copytune_protocol::handover;
 use copytune_protocol::mappings::{self, Mapping};
@@ -37,6 +38,10 @@ static HOLDER: AtomicUsize = AtomicUsize::new(0);
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
 /// Forks begun so far.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
+/// Ticks in which forks have waited for children's copies in this run, nanoseconds in which they did so in an earlier one, and when this one began.
+static WAITED: AtomicU64 = AtomicU64::new(0);
+static EARLIER: AtomicU64 = AtomicU64::new(0);
+static FOLLOWED: AtomicU64 = AtomicU64::new(0);
 /// A child may still have to copy, and nobody waits for it.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 static FORKS: [Fork; MAX_NESTED_FORKS] = [const { Fork::new() }; MAX_NESTED_FORKS];
@@ -60,8 +65,28 @@ impl Fork {
     }
 }
 
-/// Follows fork from now on.
-pub fn follow() -> Result<(), &'static str> {
+/// What forks have cost so far.
+pub fn cost() -> ForkCost {
+    ForkCost {
+        waited: WAITED.load(Ordering::Relaxed) as f64 / clock::rate(),
+        earlier: EARLIER.load(Ordering::Relaxed) as f64 * 1e-9,
+    }
+}
+
+/// Whether that is more than promotions are worth.
+pub fn cost_too_much() -> bool {
+    if switches::is_forced() {
+        return false;
+    }
+    let cost = cost();
+    let elapsed = clock::now().wrapping_sub(FOLLOWED.load(Ordering::Relaxed));
+    cost != ForkCost::default() && cost.is_too_high(elapsed as f64 / clock::rate())
+}
+
+/// Follows fork from now on. `earlier`: the seconds that forks have cost in an earlier run.
+pub fn follow(earlier: f64) -> Result<(), &'static str> {
+    EARLIER.store((earlier * 1e9) as u64, Ordering::Relaxed);
+    FOLLOWED.store(clock::now(), Ordering::Relaxed);
     // SAFETY: pthread_atfork(3) with functions that live as long as this library, which is never unloaded.
     let failed = unsafe { libc::pthread_atfork(Some(before), Some(parent), Some(child)) };
     if failed == 0 {
@@ -180,7 +205,9 @@ fn end() {
             && !has_failed
             && let Some(arena) = arena::own()
         {
+            let began = clock::now();
             await_child(near, arena.words());
+            WAITED.fetch_add(clock::now().wrapping_sub(began), Ordering::Relaxed);
         }
         close(fork.near.swap(-1, Ordering::Relaxed));
         DEPTH.store(depth, Ordering::Relaxed);

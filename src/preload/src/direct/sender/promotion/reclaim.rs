@@ -1,14 +1,64 @@
-//! Gives back what the program no longer maps.
+//! Gives back what the program no longer maps, and moves back what promotions are not worth.
 
-use super::{Owner, Promoted, SHOWS, holds_some_of};
+use super::{GOING_BACK, Owner, Promoted, SHOWS, holds_some_of};
 use crate::direct::shared::promoted;
 use crate::direct::transparency::fork;
 use copytune_protocol::arena::Arena;
 use copytune_protocol::limits;
 use copytune_protocol::mappings::Mappings;
+use copytune_protocol::requests::Message;
 use core::sync::atomic::Ordering::Relaxed;
 
+/// Sends that are looked at because their buffers are to go back, each time that this is found.
+const SENDS_TO_GO_BACK: u32 = 4096;
+/// Most bytes that are left behind in the arena.
+const MOST_LEFT_BEHIND: u64 = 256 << 20;
+
 impl Owner {
+    /// A send begins: if forks cost too much, what was promoted of its memory becomes private again. As for a promotion, the program
+    /// may not write it now. The arena keeps the pages, since a peer may just be reading them for another send of the same memory.
+    /// `looks`: whether to ask what forks cost.
+    pub(super) fn go_back(&mut self, arena: &Arena, message: Message, looks: bool) {
+        let left = GOING_BACK.load(Relaxed);
+        if left == 0 {
+            let waited = fork::cost().waited;
+            if looks && waited > self.waited && fork::cost_too_much() {
+                self.waited = waited;
+                GOING_BACK.store(SENDS_TO_GO_BACK, Relaxed);
+            }
+            return;
+        }
+        GOING_BACK.store(left - 1, Relaxed);
+        let mut went_back = 0;
+        self.promoted.retain(|range| {
+            let (start, end) = (range.start, range.start + range.bytes as usize);
+            let goes = message.is_contiguous
+                && message.start <= start
+                && end <= message.end
+                && went_back + self.left_behind + range.bytes <= MOST_LEFT_BEHIND
+                && fork::make_private(start, end);
+            went_back += if goes { range.bytes } else { 0 };
+            !goes
+        });
+        if went_back > 0 {
+            self.left_behind += went_back;
+            self.forget_notices(arena);
+        }
+        if self.promoted.is_empty() {
+            GOING_BACK.store(0, Relaxed);
+        }
+    }
+
+    /// Some ranges are no longer promoted.
+    fn forget_notices(&mut self, arena: &Arena) {
+        let promoted = &self.promoted;
+        promoted::set_bytes(promoted.iter().map(|range| range.bytes).sum());
+        self.notices.retain(arena, |start, bytes| {
+            holds_some_of(promoted, start, start + bytes)
+        });
+        SHOWS.store(self.notices.are_used(), Relaxed);
+    }
+
     /// Checks one range, in turn: if it is no longer mapped where it was put, gives back what is gone.
     pub(super) fn check_one(&mut self, arena: &Arena) {
         self.next_check = self.next_check.wrapping_add(1) % self.promoted.len().max(1);
@@ -53,15 +103,10 @@ impl Owner {
         let (kept, gone) = self.promoted.iter().partition(|range| is_mapped(range));
         self.promoted = kept;
         let gone: Vec<Promoted> = gone;
-        promoted::set_bytes(self.promoted.iter().map(|range| range.bytes).sum());
+        self.forget_notices(arena);
         for range in gone {
             self.give_back(arena, range.offset, range.bytes);
         }
-        let promoted = &self.promoted;
-        self.notices.retain(arena, |start, bytes| {
-            holds_some_of(promoted, start, start + bytes)
-        });
-        SHOWS.store(self.notices.are_used(), Relaxed);
         Some(count)
     }
 

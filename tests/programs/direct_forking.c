@@ -1,0 +1,64 @@
+/* Two ranks send each other a buffer until it is promoted, and then fork again and again: each child makes its own copy, and its parent
+   waits. Says on stderr what became of the buffer. */
+#define LENGTH_IN_PAGES 16
+#include "direct_exchange.h"
+#include <sys/wait.h>
+
+enum { MOST_SWAPS = 20000, MOST_FORKS = 400, SWAPS_BETWEEN = 128 };
+
+/* Whether the buffer's first page lies in the arena. */
+static int is_promoted(const unsigned char *buffer) {
+    char line[512];
+    int is_there = 0;
+    FILE *file = fopen("/proc/self/maps", "r");
+    CHECK(file != NULL);
+    while (!is_there && fgets(line, sizeof line, file) != NULL) {
+        unsigned long start, end, address = (unsigned long)buffer;
+        CHECK(sscanf(line, "%lx-%lx", &start, &end) == 2);
+        is_there = start <= address && address < end && strstr(line, "copytune-arena") != NULL;
+    }
+    fclose(file);
+    return is_there;
+}
+
+/* Whether that holds on both ranks. */
+static int both(int holds) {
+    int all;
+    MPI_Allreduce(&holds, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all;
+}
+
+static void fork_once(unsigned char *out) {
+    fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        check_equal(out, LENGTH, seed + (uint64_t)check_rank);
+        memset(out, 0x33, LENGTH);
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+int main(int argc, char **argv) {
+    CHECK(MPI_Init(&argc, &argv) == MPI_SUCCESS);
+    MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+    CHECK(check_size == 2);
+    in = malloc(LENGTH);
+    unsigned char *out = pages(NULL, LENGTH);
+    CHECK(in != NULL);
+    int swaps = 0, forks = 0;
+    do {
+        for (int i = 0; i < SWAPS_BETWEEN; i++) swap_once(out, LENGTH);
+        swaps += SWAPS_BETWEEN;
+    } while (!both(is_promoted(out)) && swaps < MOST_SWAPS);
+    fprintf(stderr, "rank %d: %s\n", check_rank, is_promoted(out) ? "promoted" : "never promoted");
+    do {
+        fork_once(out);
+        for (int i = 0; i < SWAPS_BETWEEN; i++) swap_once(out, LENGTH);
+    } while (!both(!is_promoted(out)) && ++forks < MOST_FORKS);
+    fprintf(stderr, "rank %d: %s\n", check_rank, is_promoted(out) ? "still promoted" : "private again");
+    return check_finish();
+}
