@@ -18,9 +18,9 @@ const LEAST_REMEMBERED_PART: f32 = 0.05;
 /// What was measured, now or in an earlier run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Costs {
-    /// The kernel's copies of buffers that it had copied before.
+    /// The kernel's copies to pages that were there before: to make them takes longer than to copy, whoever does it.
     pub kernel: Option<f32>,
-    /// Direct copies by the best routine, of pages that were met before.
+    /// Direct copies by the best routine, to and from such pages.
     pub direct: Option<f32>,
 }
 
@@ -40,8 +40,6 @@ pub struct Gain {
     earlier: Costs,
     /// The latest medians of this run.
     latest: Costs,
-    /// The least of the kernel's first copies of a buffer.
-    first: f32,
     /// The part of the kernel's time that is saved, while that is not measured.
     expected: f32,
     per_byte: f32,
@@ -54,7 +52,6 @@ impl Default for Gain {
         Self {
             earlier: Costs::default(),
             latest: Costs::default(),
-            first: f32::INFINITY,
             expected: EXPECTED_PART,
             per_byte: 0.0,
             is_measured: false,
@@ -118,13 +115,6 @@ impl Gain {
         self.expected = usual.min(other);
     }
 
-    /// The kernel has copied a buffer for the first time. It may have made the pages of the receiver's buffer, too, so this is a bound, and
-    /// counts only while nothing else is known.
-    pub fn first_copy(&mut self, cost: f32) {
-        self.first = self.first.min(cost);
-        self.guess();
-    }
-
     /// The latest medians of this run.
     pub fn learn(&mut self, latest: Costs) {
         self.latest = latest.or(self.latest);
@@ -145,15 +135,9 @@ impl Gain {
         self.per_byte = match (kernel, direct) {
             (Some(kernel), Some(direct)) => (kernel - direct).max(kernel * LEAST_REMEMBERED_PART),
             (Some(kernel), None) => kernel * self.expected,
-            (None, direct) => {
-                // The kernel is not expected to take longer than what makes the direct copies so much faster.
-                let most = direct.map_or(f32::INFINITY, |direct| direct / (1.0 - self.expected));
-                let kernel = self.first.min(most);
-                match kernel.is_finite() {
-                    true => kernel * self.expected,
-                    false => 0.0,
-                }
-            }
+            // What the kernel would take if the direct copies were the expected part faster.
+            (None, Some(direct)) => direct * self.expected / (1.0 - self.expected),
+            (None, None) => 0.0,
         };
     }
 }
@@ -178,17 +162,13 @@ mod tests {
         }
     }
 
-    /// A program that promotes at its first message has no kernel copies but the first ones, which took seven times as long as
-    /// later ones where they made pages (a virtual machine): by them alone each message saved twice what the kernel takes.
+    /// A program that promotes at its first message has no kernel copies to compare with.
     #[test]
-    fn a_first_copy_promises_no_more_than_direct_copies_show() {
+    fn direct_copies_alone_promise_the_usual_part_and_nothing_known_promises_nothing() {
         let mut gain = Gain::default();
-        gain.first_copy(7.0);
-        assert_eq!(gain.per_byte(), 3.5);
+        assert_eq!(gain.per_byte(), 0.0);
         gain.learn(direct(0.7));
         assert_eq!(gain.per_byte(), 0.7);
-        gain.first_copy(1.0);
-        assert_eq!(gain.per_byte(), 0.5);
         gain.learn(kernel(1.0));
         assert_eq!(gain.per_byte(), 1.0 - 0.7);
     }
@@ -201,8 +181,6 @@ mod tests {
             direct: Some(0.75),
         });
         assert_eq!((gain.per_byte(), gain.direct()), (0.25, Some(0.75)));
-        gain.first_copy(7.0);
-        assert_eq!(gain.per_byte(), 0.25);
         gain.learn(direct(0.5));
         assert_eq!((gain.per_byte(), gain.part()), (0.5, Some(0.5)));
         assert!(!gain.is_measured());

@@ -169,15 +169,14 @@ impl Mechanism {
     }
 
     /// The kernel has copied a message of so many bytes in so many ticks, by no plan: it cannot be read directly yet. `helped`: the
-    /// sender has taken part. `is_first`: none of these bounds was seen before, so the kernel may have made the pages of the
-    /// receiver's buffer, too, for which a direct copy would have waited as well: that counts as long as nothing else is known.
-    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool, is_first: bool) {
+    /// sender has taken part. `is_fresh`: the kernel may have made pages of the receiver's buffer, too, for which a direct copy would
+    /// have waited as well, so the time says nothing.
+    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool, is_fresh: bool) {
         let number = class_of(bytes);
         let other = self.part_of_others(number);
         let class = &mut self.classes[number];
         class.gain.expect(bytes, helped, other);
-        if is_first {
-            class.gain.first_copy(cost(bytes, ticks));
+        if is_fresh {
             return;
         }
         class.kernel.add(cost(bytes, ticks));
@@ -274,6 +273,12 @@ impl Mechanism {
             .map(|(number, class)| (1 << (number as u32 + FIRST_CLASS), class.best))
     }
 
+    /// Whether the next message would be timed.
+    #[inline]
+    pub fn times_next(&self, bytes: usize) -> bool {
+        self.classes[class_of(bytes)].times_next()
+    }
+
     /// How the next message, which can be read directly, is to be copied. `is_new`: pages of it are met for the first time, which
     /// takes longer whatever the way.
     #[inline]
@@ -325,22 +330,30 @@ impl Class {
     }
 
     #[inline]
+    fn times_next(&self) -> bool {
+        let State::Settled { left: left @ 1.. } = self.state else {
+            return true;
+        };
+        let made = match self.uses_kernel {
+            true => Some(&self.kernel),
+            false => self.direct.get(usize::from(self.best)),
+        };
+        // What an earlier run has settled is soon measured in this one, too.
+        (left - 1).is_multiple_of(SPARSE) || made.is_some_and(|made| made.count < MIN_SAMPLES)
+    }
+
+    #[inline]
     fn plan(&mut self, candidates: u8, is_new: bool) -> Plan {
+        let timed = self.times_next();
         match &mut self.state {
             State::Settled { left } if *left > 0 => {
                 *left -= 1;
-                let (way, made) = match self.uses_kernel {
-                    true => (Way::Kernel, &self.kernel),
-                    false => {
-                        let samples = self.direct.get(usize::from(self.best));
-                        (Way::Direct(self.best), samples.unwrap_or(&self.kernel))
-                    }
-                };
-                // What an earlier run has settled is soon measured in this one, too.
-                let is_sampled = left.is_multiple_of(SPARSE) || made.count < MIN_SAMPLES;
                 Plan {
-                    way,
-                    timed: is_sampled && !is_new,
+                    way: match self.uses_kernel {
+                        true => Way::Kernel,
+                        false => Way::Direct(self.best),
+                    },
+                    timed: timed && !is_new,
                     is_settled: true,
                 }
             }

@@ -34,6 +34,12 @@ impl Mechanisms {
         self.of(is_shown).plan(bytes, is_new)
     }
 
+    /// [`Mechanism::times_next`].
+    #[inline]
+    pub fn times_next(&mut self, bytes: usize, is_shown: bool) -> bool {
+        self.of(is_shown).times_next(bytes)
+    }
+
     /// [`Mechanism::took`].
     pub fn took(&mut self, bytes: usize, is_shown: bool, way: Way, ticks: u64) {
         self.of(is_shown).took(bytes, way, ticks);
@@ -55,9 +61,9 @@ impl Mechanisms {
     }
 
     /// [`Mechanism::copied_by_kernel`]. Whether the message would be shown is not known yet.
-    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool, is_first: bool) {
+    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool, is_fresh: bool) {
         for mechanism in [&mut self.shown, &mut self.unshown] {
-            mechanism.copied_by_kernel(bytes, ticks, helped, is_first);
+            mechanism.copied_by_kernel(bytes, ticks, helped, is_fresh);
         }
     }
 

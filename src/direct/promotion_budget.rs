@@ -305,10 +305,16 @@ impl Buffer {
         self.gains
     }
 
+    /// Whether [`Self::waits`] would say that something is to be decided.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.reads.saturating_add(1) >= self.next
+    }
+
     /// The kernel has copied it. True: that was counted, and nothing can be decided yet, so [`Self::read_by_kernel`] need not be asked.
     #[inline]
     pub fn waits(&mut self, account: &mut Account, bytes: usize) -> bool {
-        if self.reads.saturating_add(1) >= self.next {
+        if self.is_due() {
             return false;
         }
         self.reads += 1;

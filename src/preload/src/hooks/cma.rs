@@ -175,6 +175,11 @@ unsafe fn read_by(
         return read.bytes as ssize_t;
     }
     let offered = outcome != Outcome::Impossible;
+    let is_due = !offered && session.reader.is_due(read);
+    let (is_fresh, before) = match is_due {
+        true => (Some(read.has_new_target()), clock::now()),
+        false => (None, before),
+    };
     // SAFETY: as the caller promises.
     let done = unsafe { session.reader.copy_by_kernel(read, next, offered) };
     let ticks = clock::now().wrapping_sub(before);
@@ -195,7 +200,8 @@ unsafe fn read_by(
             Outcome::Impossible => {
                 phase::guarded(|| {
                     planted::at(Part::Learn);
-                    session.reader.read_by_kernel(read, next, ticks, chooser);
+                    let took = (ticks, is_fresh);
+                    session.reader.read_by_kernel(read, next, took, chooser);
                 });
             }
             _ => {}

@@ -27,6 +27,24 @@ impl Read {
         }
     }
 
+    /// Whether pages of the target are not there yet, so that whoever copies waits until the kernel has made them. Of a long message
+    /// the first mebibyte tells. False where the kernel does not say (mincore(2)).
+    pub fn has_new_target(&self) -> bool {
+        const MOST_PAGES: usize = 256;
+        let start = self.target as usize & !(PAGE - 1);
+        let end = (self.target as usize + self.bytes).next_multiple_of(PAGE);
+        let pages = ((end - start) / PAGE).min(MOST_PAGES);
+        let mut are_there = [1u8; MOST_PAGES];
+        // SAFETY: mincore(2) writes one byte for each page, of which there are no more than the array has; it reads no memory.
+        let known =
+            unsafe { libc::mincore(start as *mut c_void, pages * PAGE, are_there.as_mut_ptr()) };
+        known == 0
+            && are_there
+                .iter()
+                .take(pages)
+                .any(|is_there| is_there & 1 == 0)
+    }
+
     /// Whether it begins or ends within a page.
     pub fn has_edges(&self) -> bool {
         !(self.source | self.bytes).is_multiple_of(PAGE)

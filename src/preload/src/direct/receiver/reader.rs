@@ -198,7 +198,9 @@ impl Reader {
             None => self.ranges.part(extents, read, generation)?,
         };
         let is_shown = range.view.was_shown();
-        let (plan, routine) = plan(mechanisms, read.bytes, is_shown, chooser, is_new);
+        let is_fresh =
+            is_new || (mechanisms.times_next(read.bytes, is_shown) && read.has_new_target());
+        let (plan, routine) = plan(mechanisms, read.bytes, is_shown, chooser, is_fresh);
         let Some(routine) = routine else {
             return range.direct.then_some(Outcome::LeftToKernel {
                 timed: plan.timed.then_some(is_shown),
@@ -363,8 +365,23 @@ impl Reader {
         }
     }
 
-    /// The kernel has made this read, completely, in so many ticks, and nothing else could.
-    pub fn read_by_kernel(&mut self, read: &Read, kernel: Kernel, ticks: u64, chooser: Chooser) {
+    /// Whether the kernel's time for this read is of use, so that it should be known whether its target is new.
+    #[inline]
+    pub fn is_due(&mut self, read: &Read) -> bool {
+        // The first time says nothing.
+        read.bytes >= MIN_DIRECT_BYTES
+            && (self.ranges.find(read)).is_some_and(|range| range.buffer.is_due())
+    }
+
+    /// The kernel has made this read, completely, in so many ticks, and nothing else could. `is_fresh`: its target was new, as far as
+    /// that is known.
+    pub fn read_by_kernel(
+        &mut self,
+        read: &Read,
+        kernel: Kernel,
+        (ticks, is_fresh): (u64, Option<bool>),
+        chooser: Chooser,
+    ) {
         if read.bytes < MIN_DIRECT_BYTES {
             return;
         }
@@ -393,7 +410,8 @@ impl Reader {
         let is_new = self.ranges.find(read).is_none();
         let is_part = is_new && known.extents.know(pages);
         let is_first = is_new && !is_part;
-        (known.mechanisms).copied_by_kernel(read.bytes, ticks, helped, is_first);
+        let is_fresh = is_fresh.unwrap_or(is_first);
+        (known.mechanisms).copied_by_kernel(read.bytes, ticks, helped, is_fresh);
         if known.peer.is_none() {
             known.reads = known.reads.saturating_add(1);
             known.taken = known.taken.saturating_add(ticks);
