@@ -7,10 +7,9 @@ use common::BOTH;
 use common::direct::{assert_clean, job};
 use common::private_dir;
 
-#[test]
-fn what_forks_copy_again_and_again_becomes_private_again() {
+fn becomes_private_again(way: &str) {
     for &library in BOTH {
-        let job = job(library, "direct_forking.c", &[]);
+        let job = job(library, "direct_forking.c", &[way]);
         let dir = private_dir();
         let tuned = (job.clone())
             .tuned(dir.path())
@@ -29,11 +28,22 @@ fn what_forks_copy_again_and_again_becomes_private_again() {
     }
 }
 
+#[test]
+fn what_forks_copy_again_and_again_becomes_private_again() {
+    becomes_private_again("blocking");
+}
+
+/// A peer may be reading the pages where they were.
+#[test]
+fn so_it_does_while_other_sends_of_it_are_under_way() {
+    becomes_private_again("window");
+}
+
 /// Where every message is to be read directly, whatever that costs.
 #[test]
 fn forced_direct_copies_stay() {
     for &library in BOTH {
-        let job = job(library, "direct_forking.c", &[]);
+        let job = job(library, "direct_forking.c", &["blocking"]);
         let outcome = common::direct::forced(&job, &[]);
         let name = format!("{library:?}");
         outcome.expect_success(&name);

@@ -1,10 +1,32 @@
 /* Two ranks send each other a buffer until it is promoted, and then fork again and again: each child makes its own copy, and its parent
-   waits. Says on stderr what became of the buffer. */
+   waits. Says on stderr what became of the buffer. With `window`, eight sends of it are under way at once, so that a peer may be reading it
+   when another send begins. */
 #define LENGTH_IN_PAGES 16
 #include "direct_exchange.h"
 #include <sys/wait.h>
 
-enum { MOST_SWAPS = 20000, MOST_FORKS = 400, SWAPS_BETWEEN = 128 };
+enum { MOST_SWAPS = 20000, MOST_FORKS = 400, SWAPS_BETWEEN = 128, WINDOW = 8 };
+
+static int has_window;
+static unsigned char *ins[WINDOW];
+
+static void exchange(unsigned char *out) {
+    if (!has_window) {
+        swap_once(out, LENGTH);
+        return;
+    }
+    int other = 1 - check_rank;
+    MPI_Request requests[2 * WINDOW];
+    seed += 2;
+    check_fill(out, LENGTH, seed + (uint64_t)check_rank);
+    for (int i = 0; i < WINDOW; i++) {
+        memset(ins[i], 0x5a, LENGTH);
+        MPI_Irecv(ins[i], LENGTH, MPI_BYTE, other, i, MPI_COMM_WORLD, &requests[i]);
+    }
+    for (int i = 0; i < WINDOW; i++) MPI_Isend(out, LENGTH, MPI_BYTE, other, i, MPI_COMM_WORLD, &requests[WINDOW + i]);
+    MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < WINDOW; i++) check_equal(ins[i], LENGTH, seed + (uint64_t)other);
+}
 
 /* Whether the buffer's first page lies in the arena. */
 static int is_promoted(const unsigned char *buffer) {
@@ -49,15 +71,17 @@ int main(int argc, char **argv) {
     in = malloc(LENGTH);
     unsigned char *out = pages(NULL, LENGTH);
     CHECK(in != NULL);
+    has_window = argc > 1 && strcmp(argv[1], "window") == 0;
+    for (int i = 0; i < WINDOW; i++) CHECK((ins[i] = malloc(LENGTH)) != NULL);
     int swaps = 0, forks = 0;
     do {
-        for (int i = 0; i < SWAPS_BETWEEN; i++) swap_once(out, LENGTH);
+        for (int i = 0; i < SWAPS_BETWEEN; i++) exchange(out);
         swaps += SWAPS_BETWEEN;
     } while (!both(is_promoted(out)) && swaps < MOST_SWAPS);
     fprintf(stderr, "rank %d: %s\n", check_rank, is_promoted(out) ? "promoted" : "never promoted");
     do {
         fork_once(out);
-        for (int i = 0; i < SWAPS_BETWEEN; i++) swap_once(out, LENGTH);
+        for (int i = 0; i < SWAPS_BETWEEN; i++) exchange(out);
     } while (!both(!is_promoted(out)) && ++forks < MOST_FORKS);
     fprintf(stderr, "rank %d: %s\n", check_rank, is_promoted(out) ? "still promoted" : "private again");
     return check_finish();

@@ -8,6 +8,7 @@
 //! | allocator | what of the arena is free |
 //! | requests | what peers ask the owner for, and which of its sends meets that |
 //! | smaps | which memory of a process is ordinary |
+//! | residence | which pages of this process are there already |
 //! | notice, notices | the sender shows a message while it sends it; which message has which notice |
 //! | liveness | whether a thread that shows something still lives |
 //! | offer | what both sides of a shared copy agree by |
@@ -33,6 +34,7 @@ pub mod notices;
 pub mod offer;
 pub mod peer;
 pub mod requests;
+pub mod residence;
 pub mod smaps;
 pub mod window;
 

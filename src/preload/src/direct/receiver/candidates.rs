@@ -112,28 +112,31 @@ pub fn set(candidates: Vec<Candidate>, classes: &[DirectClass]) {
     let names: Vec<&str> = candidates.iter().map(|of| of.name).collect();
     let ticks = |seconds: f64| (seconds.max(0.0) * clock::rate()) as u64;
     let per_byte = |seconds: f64| (seconds > 0.0).then(|| (seconds * clock::rate()) as f32);
-    let earlier = classes.iter().map(|class| Earlier {
-        paid: Paid {
-            bytes: usize::try_from(class.bytes).unwrap_or(usize::MAX),
-            spent: ticks(class.spent),
-            saved: ticks(class.saved),
-            // Without the kernel's time, what could be saved was a guess.
-            worth: match class.kernel > 0.0 {
-                true => Worth {
-                    potential: ticks(class.potential),
-                    price: ticks(class.price),
+    let earlier = classes.iter().map(|class| {
+        // Without the kernel's time, what was saved is a guess.
+        let told = |seconds| match class.kernel > 0.0 {
+            true => ticks(seconds),
+            false => 0,
+        };
+        Earlier {
+            paid: Paid {
+                bytes: usize::try_from(class.bytes).unwrap_or(usize::MAX),
+                spent: told(class.spent),
+                saved: told(class.saved),
+                worth: Worth {
+                    potential: told(class.potential),
+                    price: told(class.price),
                 },
-                false => Worth::default(),
             },
-        },
-        costs: Costs {
-            kernel: per_byte(class.kernel),
-            direct: per_byte(class.direct),
-        },
-        best: names
-            .iter()
-            .position(|name| *name == class.routine)
-            .map(|number| number as u8),
+            costs: Costs {
+                kernel: per_byte(class.kernel),
+                direct: per_byte(class.direct),
+            },
+            best: names
+                .iter()
+                .position(|name| *name == class.routine)
+                .map(|number| number as u8),
+        }
     });
     let _ = EARLIER.set(earlier.collect());
     let _ = NAMES.set(names);

@@ -1,7 +1,7 @@
 //! A read that is to be made, and how the kernel makes parts of it.
 
 use copytune_core::direct::extents::Pages;
-use copytune_protocol::{Kernel, PAGE};
+use copytune_protocol::{Kernel, PAGE, residence};
 use core::ffi::c_void;
 use libc::{c_ulong, iovec, pid_t};
 
@@ -27,22 +27,9 @@ impl Read {
         }
     }
 
-    /// Whether pages of the target are not there yet, so that whoever copies waits until the kernel has made them. Of a long message
-    /// the first mebibyte tells. False where the kernel does not say (mincore(2)).
+    /// Whether pages of the target are not there yet, so that whoever copies waits until the kernel has made them.
     pub fn has_new_target(&self) -> bool {
-        const MOST_PAGES: usize = 256;
-        let start = self.target as usize & !(PAGE - 1);
-        let end = (self.target as usize + self.bytes).next_multiple_of(PAGE);
-        let pages = ((end - start) / PAGE).min(MOST_PAGES);
-        let mut are_there = [1u8; MOST_PAGES];
-        // SAFETY: mincore(2) writes one byte for each page, of which there are no more than the array has; it reads no memory.
-        let known =
-            unsafe { libc::mincore(start as *mut c_void, pages * PAGE, are_there.as_mut_ptr()) };
-        known == 0
-            && are_there
-                .iter()
-                .take(pages)
-                .any(|is_there| is_there & 1 == 0)
+        !residence::is_there(self.target as usize, self.bytes)
     }
 
     /// Whether it begins or ends within a page.

@@ -29,6 +29,9 @@ pub fn count_look() {
 /// Notes why there are no direct copies, or no more of them, and says so at level debug.
 pub fn explain(reason: &str) {
     if let Ok(mut known) = REASON.lock() {
+        if *known == reason {
+            return;
+        }
         reason.clone_into(&mut known);
     }
     log::say(

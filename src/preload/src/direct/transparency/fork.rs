@@ -38,9 +38,11 @@ static HOLDER: AtomicUsize = AtomicUsize::new(0);
 static DEPTH: AtomicUsize = AtomicUsize::new(0);
 /// Forks begun so far.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
-/// Ticks in which forks have waited for children's copies in this run, nanoseconds in which they did so in an earlier one, and when this one began.
+/// Ticks in which forks have waited for children's copies in this run.
 static WAITED: AtomicU64 = AtomicU64::new(0);
+/// Nanoseconds in which they did so in an earlier one.
 static EARLIER: AtomicU64 = AtomicU64::new(0);
+/// When forks were followed from, by the clock.
 static FOLLOWED: AtomicU64 = AtomicU64::new(0);
 /// A child may still have to copy, and nobody waits for it.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
