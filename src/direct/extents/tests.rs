@@ -41,6 +41,7 @@ impl World {
             price: 0,
             credit: Credit {
                 usual: CREDIT,
+                adopted: CREDIT,
                 known: CREDIT,
             },
         };

@@ -26,6 +26,8 @@ const KNOWN_CREDIT: f64 = 20e-3;
 pub struct Credit {
     /// Usually.
     pub usual: u64,
+    /// At a call site where an earlier run has adopted a routine, and of whose lengths nothing else is known.
+    pub adopted: u64,
     /// Where earlier runs have shown that promotions at the first send pay.
     pub known: u64,
 }
@@ -37,6 +39,7 @@ impl Credit {
         let of = |credit: f64| (part * (credit + SHARE * seconds) * rate) as u64;
         Self {
             usual: of(CREDIT.min(FIRST_CREDIT + GROWTH * seconds)),
+            adopted: of(CREDIT),
             known: of(KNOWN_CREDIT),
         }
     }
@@ -58,6 +61,7 @@ mod tests {
     fn a_short_run_may_owe_little() {
         let credit = |seconds: f64| {
             let credit = Credit::after((seconds * 1e9) as u64, 1e9, 1.0);
+            assert!(credit.usual <= credit.adopted && credit.adopted <= credit.known);
             (credit.usual as f64 * 1e-9, credit.known as f64 * 1e-9)
         };
         for seconds in [0.0, 0.005, 0.02, 0.1, 1.0, 100.0] {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 const CREDIT: u64 = 5_000;
 const ALLOWED: Credit = Credit {
     usual: CREDIT,
+    adopted: CREDIT,
     known: 4 * CREDIT,
 };
 /// A direct copy takes a half of the kernel's time.
