@@ -365,9 +365,8 @@ impl Buffer {
             .debt
             .saturating_sub_unsigned(self.owed)
             .max(-most_saved);
-        let credit = match (advice, urgency) {
-            (Advice::AtOnce, _) => copy.credit.known,
-            (Advice::None, Urgency::Known) => copy.credit.adopted,
+        let credit = match advice {
+            Advice::AtOnce => copy.credit.known,
             _ => copy.credit.usual,
         };
         let is_worth_it = match urgency {

@@ -26,7 +26,7 @@ const KNOWN_CREDIT: f64 = 20e-3;
 pub struct Credit {
     /// Usually.
     pub usual: u64,
-    /// At a call site where an earlier run has adopted a routine, and of whose lengths nothing else is known.
+    /// At a call site that has a routine, as an earlier run has adopted it.
     pub adopted: u64,
     /// Where earlier runs have shown that promotions at the first send pay.
     pub known: u64,
@@ -41,6 +41,14 @@ impl Credit {
             usual: of(CREDIT.min(FIRST_CREDIT + GROWTH * seconds)),
             adopted: of(CREDIT),
             known: of(KNOWN_CREDIT),
+        }
+    }
+
+    /// The same at a call site that has a routine.
+    pub fn of_adopted(self) -> Self {
+        Self {
+            usual: self.adopted,
+            ..self
         }
     }
 }

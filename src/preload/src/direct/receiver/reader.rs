@@ -463,12 +463,16 @@ impl Reader {
         let began = *self.began.get_or_insert(now);
         let first_reads = self.account.first_reads();
         let price = |bytes| first_reads.with(price_of(peer, bytes));
+        let credit = candidates::credit(now.wrapping_sub(began));
         let copy = KernelCopy {
             bytes: read.bytes,
             gain: known.mechanisms.expected_gain(read.bytes),
             is_first,
             price: price(known.extents.new_bytes(pages)),
-            credit: candidates::credit(now.wrapping_sub(began)),
+            credit: match chooser {
+                Chooser::Site(_) => credit.of_adopted(),
+                Chooser::Process => credit,
+            },
         };
         if is_part && read.bytes >= MIN_UNSHOWN_BYTES {
             let generation = peer.words().generation.load(Acquire);
