@@ -5,7 +5,8 @@
 #include "direct_exchange.h"
 #include <sys/wait.h>
 
-enum { MOST_SWAPS = 20000, MOST_FORKS = 400, SWAPS_BETWEEN = 128, WINDOW = 8 };
+/* Enough sends for one look at what forks cost, and enough forks that they take a good part of the time, however slow the machine. */
+enum { MOST_TURNS = 100, SENDS = 128, FORKS = 16, WINDOW = 8 };
 
 static int has_window;
 static unsigned char *ins[WINDOW];
@@ -26,6 +27,11 @@ static void exchange(unsigned char *out) {
     for (int i = 0; i < WINDOW; i++) MPI_Isend(out, LENGTH, MPI_BYTE, other, i, MPI_COMM_WORLD, &requests[WINDOW + i]);
     MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i < WINDOW; i++) check_equal(ins[i], LENGTH, seed + (uint64_t)other);
+}
+
+/* So many sends. */
+static void exchange_all(unsigned char *out) {
+    for (int i = 0; i < (has_window ? SENDS / WINDOW : SENDS); i++) exchange(out);
 }
 
 /* Whether the buffer's first page lies in the arena. */
@@ -64,25 +70,22 @@ static void fork_once(unsigned char *out) {
 }
 
 int main(int argc, char **argv) {
-    CHECK(MPI_Init(&argc, &argv) == MPI_SUCCESS);
-    MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &check_size);
+    check_init(&argc, &argv);
     CHECK(check_size == 2);
+    has_window = argc > 1 && strcmp(argv[1], "window") == 0;
     in = malloc(LENGTH);
     unsigned char *out = pages(NULL, LENGTH);
     CHECK(in != NULL);
-    has_window = argc > 1 && strcmp(argv[1], "window") == 0;
     for (int i = 0; i < WINDOW; i++) CHECK((ins[i] = malloc(LENGTH)) != NULL);
-    int swaps = 0, forks = 0;
-    do {
-        for (int i = 0; i < SWAPS_BETWEEN; i++) exchange(out);
-        swaps += SWAPS_BETWEEN;
-    } while (!both(is_promoted(out)) && swaps < MOST_SWAPS);
+    int turns = 0;
+    do exchange_all(out);
+    while (!both(is_promoted(out)) && ++turns < MOST_TURNS);
     fprintf(stderr, "rank %d: %s\n", check_rank, is_promoted(out) ? "promoted" : "never promoted");
+    turns = 0;
     do {
-        fork_once(out);
-        for (int i = 0; i < SWAPS_BETWEEN; i++) exchange(out);
-    } while (!both(!is_promoted(out)) && ++forks < MOST_FORKS);
+        for (int i = 0; i < FORKS; i++) fork_once(out);
+        exchange_all(out);
+    } while (!both(!is_promoted(out)) && ++turns < MOST_TURNS);
     fprintf(stderr, "rank %d: %s\n", check_rank, is_promoted(out) ? "still promoted" : "private again");
     return check_finish();
 }

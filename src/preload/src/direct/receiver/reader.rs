@@ -198,9 +198,7 @@ impl Reader {
             None => self.ranges.part(extents, read, generation)?,
         };
         let is_shown = range.view.was_shown();
-        let is_fresh =
-            is_new || (mechanisms.times_next(read.bytes, is_shown) && read.has_new_target());
-        let (plan, routine) = plan(mechanisms, read.bytes, is_shown, chooser, is_fresh);
+        let (plan, routine) = plan(mechanisms, read, is_shown, chooser, is_new);
         let Some(routine) = routine else {
             return range.direct.then_some(Outcome::LeftToKernel {
                 timed: plan.timed.then_some(is_shown),
@@ -529,15 +527,17 @@ impl Reader {
     }
 }
 
-/// How a message is to be copied: what was planned, and by which routine, if directly.
+/// How a message is to be copied: what was planned, and by which routine, if directly. `is_new`: pages of its source are met for the first
+/// time.
 #[inline]
 fn plan(
     mechanisms: &mut Mechanisms,
-    bytes: usize,
+    read: &Read,
     is_shown: bool,
     chooser: Chooser,
     is_new: bool,
 ) -> (Plan, Option<CopyFn>) {
+    let bytes = read.bytes;
     match chooser {
         Chooser::Site(routine) => (
             Plan {
@@ -548,7 +548,10 @@ fn plan(
             Some(routine),
         ),
         Chooser::Process => {
-            let plan = mechanisms.plan(bytes, is_shown, is_new);
+            // Only a copy that would be timed is worth the question.
+            let is_fresh =
+                is_new || (mechanisms.times_next(bytes, is_shown) && read.has_new_target());
+            let plan = mechanisms.plan(bytes, is_shown, is_fresh);
             let routine = match plan.way {
                 Way::Kernel => None,
                 Way::Direct(number) => candidates::all().get(usize::from(number)).copied(),
