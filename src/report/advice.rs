@@ -55,6 +55,8 @@ pub struct Unseen {
     /// Their bytes, and those of messages that are left alone.
     bytes: u64,
     short: u64,
+    /// What the kernel copied of messages that were received, also in calls that passed unseen.
+    by_kernel: u64,
 }
 
 impl Unseen {
@@ -64,12 +66,15 @@ impl Unseen {
             is_alone: key.ranks == 1,
             bytes: 0,
             short: 0,
+            by_kernel: 0,
         }
     }
 
     /// Adds a rank.
     pub fn add(&mut self, state: &RankState) {
         let least = Options::default().min_bytes as u64;
+        let by_kernel = state.direct.kernel_bytes;
+        self.by_kernel = self.by_kernel.saturating_add(by_kernel);
         for site in &state.sites {
             let unseen = site.copied.unseen;
             self.bytes = self.bytes.saturating_add(unseen);
@@ -104,7 +109,8 @@ pub fn advice(copied: &Copied, mpi: &str, not_direct: &str, unseen: &Unseen) -> 
         return None;
     }
     // Of a message that the kernel copies, one side does it all, and the other sees nothing.
-    if copied.kernel.saturating_mul(10) < total {
+    let kernel = copied.kernel.max(unseen.by_kernel);
+    if kernel.saturating_mul(10) < total {
         return Some(unseen.reason());
     }
     let knob = knobs::user_space_knob(mpi);
@@ -310,6 +316,13 @@ mod tests {
         // Whether ranks send to themselves or by a network cannot be told: nothing is claimed.
         let unknown = reason(4, [65536; 2]);
         assert!(unknown.contains("why is not known"), "{unknown}");
+        // A short program's calls pass unseen, but not the kernel's copies of their messages.
+        let key = key();
+        let mut state = rank_state(&[1, 2], 7);
+        state.latest = copied(0, 0, 2 << 20);
+        state.direct.kernel_bytes = 1 << 20;
+        let kernel = summary_line(&key, [&state], None);
+        assert!(kernel.contains("the kernel copies the messages"), "{kernel}");
         let alone = reason(1, [65536; 2]);
         assert!(alone.contains("one rank"), "{alone}");
         assert!(!alone.contains("network"), "{alone}");
