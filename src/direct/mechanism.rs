@@ -140,7 +140,8 @@ impl Default for Class {
 /// What is known of the messages of one process.
 #[derive(Debug, Clone)]
 pub struct Mechanism {
-    classes: [Class; CLASSES],
+    /// In memory of their own: threads read from a new process on a stack whose pages are not there yet.
+    classes: Box<[Class; CLASSES]>,
     /// Candidates beside the kernel's way; the first is the one to begin with.
     candidates: u8,
 }
@@ -163,7 +164,8 @@ impl Mechanism {
     /// Nothing is known of so many candidates, at most [`MOST_CANDIDATES`].
     pub fn new(candidates: usize) -> Self {
         Self {
-            classes: [Class::default(); CLASSES],
+            classes: (vec![Class::default(); CLASSES].try_into())
+                .unwrap_or_else(|_| Box::new([Class::default(); CLASSES])),
             candidates: candidates.clamp(1, MOST_CANDIDATES) as u8,
         }
     }

@@ -1,7 +1,8 @@
 //! The decisions about direct copies, without the copies: which way is the fastest ([`mechanism`], [`mechanisms`]), what that saves ([`gain`]), whether a buffer is worth
 //! its promotion ([`promotion_budget`]), whether both sides should copy a message together ([`offer_trial`]),
 //! whether a peer's answer is waited for ([`patience`]), whether a process forks too often ([`fork_cost`]),
-//! which promotions share what was asked of the kernel before them ([`burst`]), and which are made in one step ([`batch`]).
+//! which promotions share what was asked of the kernel before them ([`burst`]), which are made in one step ([`batch`]),
+//! and which targets' pages are asked for ([`targets`]).
 //!
 //! Knows no clock, no memory and no processes.
 
@@ -15,3 +16,4 @@ pub mod mechanisms;
 pub mod offer_trial;
 pub mod patience;
 pub mod promotion_budget;
+pub mod targets;

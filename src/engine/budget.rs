@@ -19,6 +19,9 @@ const OPERATION: u32 = 3;
 /// What the analysis of one node or edge of the flowgraph costs, in seconds: 40 ns in graphs of 100 nodes, 150 in those of 8, where
 /// what every analysis does weighs more; a first one finds nothing in the caches.
 const UNIT: f64 = 150e-9;
+/// What beginning to follow calls costs, in seconds: code, tables and stack that are touched for the first time, and first analyses of
+/// the flowgraph (docs/results.md, short programs).
+const BEGINNING: f64 = 150e-6;
 
 /// The tokens of one thread.
 #[derive(Debug, Clone)]
@@ -46,6 +49,11 @@ impl Budget {
     /// Ticks that learning has cost so far; 0 where there is no bound.
     pub(super) fn spent(&self) -> f64 {
         if self.rate > 0.0 { self.spent } else { 0.0 }
+    }
+
+    /// Ticks until learning may begin, so that beginning takes no more than its share; 0 where there is no bound.
+    pub(super) fn rest(&self) -> u64 {
+        (BEGINNING / SHARE * self.rate) as u64
     }
 
     /// Calls have been followed in order to learn.
@@ -130,6 +138,14 @@ mod tests {
                 prop_assert!(budget.spent() <= bound, "{} > {bound}", budget.spent());
             }
         }
+    }
+
+    #[test]
+    fn learning_begins_when_its_share_of_the_time_pays_for_that() {
+        let budget = Budget::new(Some(RATE_OF_CLOCK));
+        let rest = budget.rest() as f64;
+        assert_eq!(rest * SHARE, BEGINNING * RATE_OF_CLOCK);
+        assert_eq!(Budget::new(None).rest(), 0);
     }
 
     #[test]

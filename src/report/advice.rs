@@ -322,7 +322,10 @@ mod tests {
         state.latest = copied(0, 0, 2 << 20);
         state.direct.kernel_bytes = 1 << 20;
         let kernel = summary_line(&key, [&state], None);
-        assert!(kernel.contains("the kernel copies the messages"), "{kernel}");
+        assert!(
+            kernel.contains("the kernel copies the messages"),
+            "{kernel}"
+        );
         let alone = reason(1, [65536; 2]);
         assert!(alone.contains("one rank"), "{alone}");
         assert!(!alone.contains("network"), "{alone}");

@@ -279,7 +279,10 @@ fn session_of(thread: &mut Thread) -> Option<NonNull<Session>> {
         // SAFETY: this thread's own; no other reference is held to it.
         if let Some(session) = unsafe { thread.session.as_mut() } {
             thread.dormant = phase::guarded(|| session.sleep()).unwrap_or(0);
-            thread.asleep = usize::from(thread.dormant > 0);
+            thread.asleep = match thread.dormant {
+                0 => 0,
+                _ => session.wakes_at() as usize,
+            };
         }
     }
     NonNull::new(thread.session)

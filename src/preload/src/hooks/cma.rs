@@ -175,11 +175,11 @@ unsafe fn read_by(
         return read.bytes as ssize_t;
     }
     let offered = outcome != Outcome::Impossible;
-    let is_due = !offered && session.reader.is_due(read);
-    let (is_fresh, before) = match is_due {
-        true => (Some(read.has_new_target()), clock::now()),
-        false => (None, before),
+    let is_fresh = match offered {
+        true => None,
+        false => session.reader.is_fresh(read),
     };
+    let before = is_fresh.map_or(before, |_| clock::now());
     // SAFETY: as the caller promises.
     let done = unsafe { session.reader.copy_by_kernel(read, next, offered) };
     let ticks = clock::now().wrapping_sub(before);

@@ -1,7 +1,7 @@
 //! Dormancy of a thread: its calls pass unseen while nothing is to be learnt or used.
 
 use crate::mpi::ucx;
-use crate::sys::clock::Ticks;
+use crate::sys::clock::{self, Ticks};
 use crate::sys::phase;
 use crate::thread::session::Session;
 
@@ -12,6 +12,15 @@ impl Session {
         let calls = self.engine.sleep();
         self.unseen += calls as u64;
         calls
+    }
+
+    /// When such a copy may come, by the clock; not 0.
+    #[cold]
+    pub fn wakes_at(&self) -> u64 {
+        match self.engine.rest() {
+            0 => 1,
+            rest => clock::now().saturating_add(rest).max(1),
+        }
     }
 
     /// The next call is followed; such a copy came when so many were still to pass unseen, or none came (0).

@@ -1,6 +1,6 @@
 //! The few words that each thread keeps for the hooks.
 
-use crate::sys::tls;
+use crate::sys::{clock, tls};
 use crate::thread::operations::Active;
 use crate::thread::session::Session;
 use copytune_core::routines::copy_sites::CopySites;
@@ -32,8 +32,8 @@ pub struct Thread {
     pub caller: usize,
     /// The thread's session, null before its first MPI call.
     pub session: *mut Session,
-    /// 1 until its next followed call while the thread is dormant and copies are looked at all the same: it has shown no message that
-    /// could be tuned, and its first copy of such a one ends that period, or it stands.
+    /// Not 0 until its next followed call while the thread is dormant and copies are looked at all the same: it has shown no message that
+    /// could be tuned, and its first copy of such a one ends that period, but not before the clock says so much; or it stands.
     pub asleep: usize,
     /// Calls that were still to pass unseen when that happened, until the session takes note of it.
     pub woken: usize,
@@ -46,6 +46,9 @@ impl Thread {
     /// The thread copies a message that could be tuned: its next call is followed. Legal in a signal handler.
     #[cold]
     pub fn wake(&mut self) {
+        if clock::now() < self.asleep as u64 {
+            return;
+        }
         // 0 inside a call that shows a message: what is left of the period comes back after it. Who stands expects such copies.
         if self.standing.is_null() && (1..FOR_EVER).contains(&self.dormant) {
             (self.woken, self.dormant) = (self.dormant, 0);

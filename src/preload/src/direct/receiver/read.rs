@@ -1,6 +1,7 @@
 //! A read that is to be made, and how the kernel makes parts of it.
 
 use copytune_core::direct::extents::Pages;
+use copytune_core::direct::targets::Targets;
 use copytune_protocol::{Kernel, PAGE, residence};
 use core::ffi::c_void;
 use libc::{c_ulong, iovec, pid_t};
@@ -28,8 +29,9 @@ impl Read {
     }
 
     /// Whether pages of the target are not there yet, so that whoever copies waits until the kernel has made them.
-    pub fn has_new_target(&self) -> bool {
-        !residence::is_there(self.target as usize, self.bytes)
+    pub fn has_new_target(&self, targets: &mut Targets) -> bool {
+        let (start, bytes) = (self.target as usize, self.bytes);
+        targets.are_new(start, bytes, || !residence::is_there(start, bytes))
     }
 
     /// Whether it begins or ends within a page.

@@ -14,6 +14,7 @@ use copytune_core::direct::extents::Extents;
 use copytune_core::direct::mechanism::{Plan, Way};
 use copytune_core::direct::mechanisms::Mechanisms;
 use copytune_core::direct::promotion_budget::{Account, KernelCopy, Urgency};
+use copytune_core::direct::targets::Targets;
 use copytune_core::routines::CopyFn;
 use copytune_core::state::format::{DirectClass, DirectCopies};
 use copytune_protocol::arena::RequestKind;
@@ -46,6 +47,7 @@ pub struct Reader {
     /// Index of the peer that was read last.
     last: usize,
     ranges: Ranges,
+    targets: Targets,
     account: Account,
     /// Whether any process's arena was looked for.
     has_looked: bool,
@@ -70,6 +72,7 @@ impl Default for Reader {
             peers: Vec::new(),
             last: 0,
             ranges: Ranges::default(),
+            targets: Targets::default(),
             account,
             has_looked: false,
             began: None,
@@ -198,7 +201,8 @@ impl Reader {
             None => self.ranges.part(extents, read, generation)?,
         };
         let is_shown = range.view.was_shown();
-        let (plan, routine) = plan(mechanisms, read, is_shown, chooser, is_new);
+        let choice = (is_shown, chooser, is_new);
+        let (plan, routine) = plan(mechanisms, &mut self.targets, read, choice);
         let Some(routine) = routine else {
             return range.direct.then_some(Outcome::LeftToKernel {
                 timed: plan.timed.then_some(is_shown),
@@ -363,12 +367,13 @@ impl Reader {
         }
     }
 
-    /// Whether the kernel's time for this read is of use, so that it should be known whether its target is new.
+    /// Whether the target of this read is new, if the kernel's time for it is of use.
     #[inline]
-    pub fn is_due(&mut self, read: &Read) -> bool {
+    pub fn is_fresh(&mut self, read: &Read) -> Option<bool> {
         // The first time says nothing.
-        read.bytes >= MIN_DIRECT_BYTES
-            && (self.ranges.find(read)).is_some_and(|range| range.buffer.is_due())
+        let is_due = read.bytes >= MIN_DIRECT_BYTES
+            && (self.ranges.find(read)).is_some_and(|range| range.buffer.is_due());
+        is_due.then(|| read.has_new_target(&mut self.targets))
     }
 
     /// The kernel has made this read, completely, in so many ticks, and nothing else could. `is_fresh`: its target was new, as far as
@@ -532,10 +537,9 @@ impl Reader {
 #[inline]
 fn plan(
     mechanisms: &mut Mechanisms,
+    targets: &mut Targets,
     read: &Read,
-    is_shown: bool,
-    chooser: Chooser,
-    is_new: bool,
+    (is_shown, chooser, is_new): (bool, Chooser, bool),
 ) -> (Plan, Option<CopyFn>) {
     let bytes = read.bytes;
     match chooser {
@@ -550,7 +554,7 @@ fn plan(
         Chooser::Process => {
             // Only a copy that would be timed is worth the question.
             let is_fresh =
-                is_new || (mechanisms.times_next(bytes, is_shown) && read.has_new_target());
+                is_new || (mechanisms.times_next(bytes, is_shown) && read.has_new_target(targets));
             let plan = mechanisms.plan(bytes, is_shown, is_fresh);
             let routine = match plan.way {
                 Way::Kernel => None,

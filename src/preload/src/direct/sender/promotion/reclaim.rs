@@ -11,6 +11,11 @@ use core::sync::atomic::Ordering::Relaxed;
 
 /// Sends that are looked at because their buffers are to go back, each time that this is found.
 const SENDS_TO_GO_BACK: u32 = 4096;
+/// Bytes of ranges that were found to be gone before all mappings are looked through for what can be given back, which takes 0.1 ms and
+/// more; a shorter range counts as the second number.
+const BYTES_BEFORE_RECLAIM: u64 = 1 << 20;
+/// See [`BYTES_BEFORE_RECLAIM`].
+const LEAST_BYTES_GONE: u64 = 128 << 10;
 /// Most bytes that are left behind in the arena.
 const MOST_LEFT_BEHIND: u64 = 256 << 20;
 
@@ -59,7 +64,7 @@ impl Owner {
         SHOWS.store(self.notices.are_used(), Relaxed);
     }
 
-    /// Checks one range, in turn: if it is no longer mapped where it was put, gives back what is gone.
+    /// Checks one range, in turn: if it is no longer mapped where it was put, gives back what is gone, once that is worth it.
     pub(super) fn check_one(&mut self, arena: &Arena) {
         self.next_check = self.next_check.wrapping_add(1) % self.promoted.len().max(1);
         if let Some(range) = self.promoted.get(self.next_check)
@@ -71,12 +76,16 @@ impl Owner {
                     && mapping.place(range.start) == range.offset
             })
         {
-            self.reclaim(arena);
+            self.gone += range.bytes.max(LEAST_BYTES_GONE);
+            if self.gone >= BYTES_BEFORE_RECLAIM {
+                self.reclaim(arena);
+            }
         }
     }
 
     /// Gives back ranges that this process no longer maps anywhere. Returns the number of its mappings, if known.
     pub(super) fn reclaim(&mut self, arena: &Arena) -> Option<u64> {
+        self.gone = 0;
         let forks = fork::begun();
         let mappings = Mappings::of(0)?;
         let mut mapped = Vec::new();
