@@ -15,8 +15,11 @@
 //! that bound together. All times are in one unit of the caller's.
 
 mod credit;
+mod worth;
 
 pub use credit::{Credit, part_of_credit};
+use worth::Advice;
+pub use worth::Worth;
 
 /// Kernel copies of a buffer before it is asked for.
 pub const AT_ONCE: u32 = 1;
@@ -24,18 +27,10 @@ pub const AT_ONCE: u32 = 1;
 const READS_BETWEEN_LOOKS: u32 = 4;
 /// Promotions have paid where direct copies have saved so many times what they cost.
 const PAYS: u64 = 2;
-/// One part in so many of what the reader's copies save is gained elsewhere besides: Sendrecv of 4 MiB took 0.26 ms less where each
-/// side's copy took 0.15 to 0.2 ms less, windows of 8 KiB 3 µs less a message where the copy took 2 less.
-const UNSEEN: u64 = 3;
 /// [`FirstReads`] before one was seen: 0.04 ms of 0.13 for 32 KiB, 0.13 of 1.2 for 1 MiB (AMD, a virtual machine).
 const FIRST_READ_PART: f32 = 0.15;
 /// One part in so many of that mean is the latest one's.
 const FIRST_READ_WEIGHT: f32 = 4.0;
-/// Where they would not have, so many times the usual wait is the longest. The usual one is no choice: who waits as long as a promotion
-/// is worth and sends no more than a quarter as many messages then has lost nearly all of its price.
-const MOST_PATIENCE: u64 = 16;
-/// One part in so many of what earlier runs have shown counts beside what this run shows.
-const REMEMBERED: u64 = 2;
 /// A promotion that is lost before so many direct copies is an early loss.
 const EARLY_LOSS: u32 = 32;
 /// More losses make no one more patient.
@@ -86,49 +81,6 @@ struct Class {
     worth: Worth,
     /// What earlier runs have shown.
     before: Worth,
-}
-
-/// What direct copies of all messages would have saved, and what promoting each buffer at its first send would have cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Worth {
-    /// The former.
-    pub potential: u64,
-    /// The latter; 0: nothing was seen.
-    pub price: u64,
-}
-
-/// What earlier runs say of a class of lengths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Advice {
-    /// Nothing.
-    None,
-    /// Promote at the first send.
-    AtOnce,
-    /// Wait so many times as long as usual.
-    Wait(u64),
-}
-
-impl Worth {
-    /// What direct copies would have saved the program. The reader times its own copies; who waits for the slower of two gains more.
-    fn saved(self) -> u64 {
-        self.potential.saturating_add(self.potential / UNSEEN)
-    }
-
-    fn advice(self) -> Advice {
-        let (saved, price) = (self.saved(), self.price);
-        match () {
-            () if price == 0 => Advice::None,
-            // No margin: where both are equal waiting gains no more, and a promotion where the run is longer than earlier ones.
-            () if saved >= price => Advice::AtOnce,
-            () => Advice::Wait((price / saved.max(1)).clamp(2, MOST_PATIENCE)),
-        }
-    }
-
-    /// What direct copies of a buffer save in a run, on the average, if its promotion takes so long.
-    fn of_a_buffer(self, price: u64) -> u64 {
-        let saved = u128::from(price) * u128::from(self.saved()) / u128::from(self.price.max(1));
-        u64::try_from(saved).unwrap_or(u64::MAX)
-    }
 }
 
 impl Default for Account {
@@ -194,10 +146,7 @@ impl Account {
         self.earlier.0 = self.earlier.0.saturating_add(spent);
         self.earlier.1 = self.earlier.1.saturating_add(saved);
         let class = self.class_of(earlier.bytes);
-        class.before = Worth {
-            potential: earlier.worth.potential / REMEMBERED,
-            price: earlier.worth.price / REMEMBERED,
-        };
+        class.before = earlier.worth.fade();
         class.spent = class.spent.saturating_add(spent);
         class.saved = class.saved.saturating_add(saved);
     }
@@ -211,10 +160,7 @@ impl Account {
                 bytes: 1 << power,
                 spent: class.spent,
                 saved: class.saved,
-                worth: Worth {
-                    potential: class.worth.potential.saturating_add(class.before.potential),
-                    price: class.worth.price.saturating_add(class.before.price),
-                },
+                worth: class.worth.plus(class.before),
             })
     }
 
@@ -233,11 +179,15 @@ impl Account {
         self.classes[class].before.advice() == Advice::AtOnce
     }
 
-    /// A promotion that `owed` was set aside for took so long.
-    fn spend(&mut self, bytes: usize, owed: u64, taken: u64) {
+    /// A promotion that `owed` was set aside for took so long. `at_once`: it was made only for what earlier runs have shown.
+    fn spend(&mut self, bytes: usize, owed: u64, taken: u64, at_once: bool) {
         self.repay(owed);
         self.owe(taken);
         let class = self.class_of(bytes);
+        class.worth.tried = class
+            .worth
+            .tried
+            .saturating_add(if at_once { taken } else { 0 });
         class.spent = class.spent.saturating_add(taken);
         let price = class.worth.price.saturating_sub(owed);
         class.worth.price = price.saturating_add(taken);
@@ -288,6 +238,8 @@ pub struct Buffer {
     next: u32,
     /// The price of the promotion that was asked for, until it comes.
     owed: u64,
+    /// Whether it is asked for, or was made, only for what earlier runs have shown.
+    at_once: bool,
     /// Direct copies since the promotion.
     gains: u32,
     /// How often in a row the promotion was lost early.
@@ -399,6 +351,7 @@ impl Buffer {
                     self.wait_for(left);
                     return false;
                 }
+                self.at_once = left > 0 && advice == Advice::AtOnce;
                 true
             }
         };
@@ -434,10 +387,14 @@ impl Buffer {
         self.gains = self.gains.saturating_add(1);
         account.repay(saved);
         if self.owed > 0 {
-            account.spend(bytes, core::mem::take(&mut self.owed), price());
+            let owed = core::mem::take(&mut self.owed);
+            account.spend(bytes, owed, price(), self.at_once);
         }
         let class = account.class_of(bytes);
         class.saved = class.saved.saturating_add(saved);
+        if self.at_once {
+            class.worth.kept = class.worth.kept.saturating_add(saved);
+        }
         class.worth.potential = class.worth.potential.saturating_add(saved);
     }
 

@@ -156,6 +156,12 @@ pub struct DirectClass {
     /// See `potential`.
     #[serde(with = "nan_as_null")]
     pub price: f64,
+    /// Seconds that promotions at the first send took that were made for it, and that copies of these buffers saved.
+    #[serde(with = "nan_as_null")]
+    pub tried: f64,
+    /// See `tried`.
+    #[serde(with = "nan_as_null")]
+    pub kept: f64,
     /// Seconds that a byte took by the kernel's copy and by a direct one, in the latest run that measured it; 0: none did.
     #[serde(with = "nan_as_null")]
     pub kernel: f64,

@@ -82,7 +82,7 @@ proptest! {
         let credit = if learnt.is_some() { ALLOWED.known } else { CREDIT };
         let mut world = World::default();
         if let Some((potential, price)) = learnt {
-            let worth = Worth { potential, price };
+            let worth = Worth { potential, price, ..Worth::default() };
             for bytes in [1000, 10_000, 100_000] {
                 world.account.begin_with(Paid { bytes, spent: 0, saved: 0, worth }, CREDIT);
             }
@@ -166,6 +166,7 @@ fn the_first_copy_of_a_buffer_asks_for_nothing_and_promises_nothing() {
     let worth = Worth {
         potential: 300,
         price: 400,
+        ..Worth::default()
     };
     assert_eq!(paid[0].worth, worth);
     assert!(buffer.read_by_kernel(&mut account, copy(300, false), Urgency::Unknown));
@@ -236,6 +237,7 @@ fn what_is_known_to_pay_may_be_owed_longer() {
         worth: Worth {
             potential: 2000,
             price: 900,
+            ..Worth::default()
         },
     };
     let promoted_when_sent_once_more = |known: bool, buffers: usize| {
@@ -295,6 +297,7 @@ fn what_did_not_pay_in_earlier_runs_is_promoted_later_where_it_goes_on() {
         worth: Worth {
             potential: 100,
             price: 900,
+            ..Worth::default()
         },
     };
     for (sends, promoted) in [(25, 0), (105, 0), (110, 900)] {
@@ -477,6 +480,7 @@ fn a_known_routine_does_not_outweigh_what_earlier_runs_have_shown() {
         let worth = Worth {
             potential,
             price: 900,
+            ..Worth::default()
         };
         let before = Paid {
             bytes: 65_536,

@@ -126,6 +126,8 @@ pub fn set(candidates: Vec<Candidate>, classes: &[DirectClass]) {
                 worth: Worth {
                     potential: told(class.potential),
                     price: told(class.price),
+                    tried: told(class.tried),
+                    kept: told(class.kept),
                 },
             },
             costs: Costs {

@@ -315,6 +315,8 @@ impl Reader {
                 saved: seconds(paid.saved),
                 potential: seconds(paid.worth.potential),
                 price: seconds(paid.worth.price),
+                tried: seconds(paid.worth.tried),
+                kept: seconds(paid.worth.kept),
                 ..self.costs(paid.bytes)
             })
             .collect();
