@@ -52,7 +52,7 @@ impl Budget {
     }
 
     /// Ticks until learning may begin, so that beginning takes no more than its share; 0 where there is no bound.
-    pub(super) fn rest(&self) -> u64 {
+    pub(super) fn delay(&self) -> u64 {
         (BEGINNING / SHARE * self.rate) as u64
     }
 
@@ -143,9 +143,9 @@ mod tests {
     #[test]
     fn learning_begins_when_its_share_of_the_time_pays_for_that() {
         let budget = Budget::new(Some(RATE_OF_CLOCK));
-        let rest = budget.rest() as f64;
-        assert!((rest * SHARE - BEGINNING * RATE_OF_CLOCK).abs() < 1.0);
-        assert_eq!(Budget::new(None).rest(), 0);
+        let delay = budget.delay() as f64;
+        assert!((delay * SHARE - BEGINNING * RATE_OF_CLOCK).abs() < 1.0);
+        assert_eq!(Budget::new(None).delay(), 0);
     }
 
     #[test]

@@ -269,9 +269,9 @@ impl Engine {
 
     /// For how many ticks from the first call on such a copy ends nothing: a program that is over by then has no use for what it would
     /// learn. 0 where earlier runs have left routines to be used, or a recording.
-    pub fn rest(&self) -> u64 {
+    pub fn delay(&self) -> u64 {
         let is_known = !self.knowledge.choices.is_empty() || !self.knowledge.recordings.is_empty();
-        if is_known { 0 } else { self.budget.rest() }
+        if is_known { 0 } else { self.budget.delay() }
     }
 
     /// Such a copy came when so many calls were still to pass unseen.

@@ -17,9 +17,9 @@ impl Session {
     /// When such a copy may come, by the clock; not 0.
     #[cold]
     pub fn wakes_at(&self) -> u64 {
-        match self.engine.rest() {
+        match self.engine.delay() {
             0 => 1,
-            rest => clock::now().saturating_add(rest).max(1),
+            delay => clock::now().saturating_add(delay).max(1),
         }
     }
 
