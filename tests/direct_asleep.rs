@@ -1,5 +1,5 @@
-//! Nobody follows the calls of a thread that has shown no message that could be tuned; its first copy of such a one changes that,
-//! whoever makes the copy.
+//! Nobody follows the calls of a thread that has shown no message that could be tuned; a copy of such a one changes that, whoever makes
+//! the copy, but not in the first 30 ms.
 
 mod common;
 
@@ -51,12 +51,17 @@ fn they_are_in_a_profile() {
     }
 }
 
+/// Nanoseconds from one reading of the clock to the next, so that 600 messages take less than the delay, and that it is over at once.
+const SLOWLY: &str = "1000";
+const FAST: &str = "1000000";
+
 #[test]
-fn the_first_long_message_wakes_the_thread_that_copies_it() {
+fn a_long_message_wakes_the_thread_that_copies_it() {
     for &library in BOTH {
         for in_user_space in [false, true] {
             let dir = private_dir();
-            let mut job = run(library, ["3000", "600"], dir.path());
+            let mut job =
+                run(library, ["3000", "600"], dir.path()).env("COPYTUNE_TEST_CLOCK", FAST);
             if in_user_space {
                 job = job.user_space_copies();
             }
@@ -73,6 +78,28 @@ fn the_first_long_message_wakes_the_thread_that_copies_it() {
             assert!(long(1), "{library:?}, {in_user_space}");
             // Where the kernel copies, the sender copies nothing.
             assert!(!in_user_space || long(0), "{library:?}");
+        }
+    }
+}
+
+#[test]
+fn at_first_it_does_not() {
+    for &library in BOTH {
+        for in_user_space in [false, true] {
+            let dir = private_dir();
+            let mut job =
+                run(library, ["10", "600"], dir.path()).env("COPYTUNE_TEST_CLOCK", SLOWLY);
+            if in_user_space {
+                job = job.user_space_copies();
+            }
+            let run = job.run();
+            run.expect_success("a run in mode tune");
+            assert_clean(&run, "phases");
+            assert_eq!(
+                lengths(dir.path()),
+                Vec::<u64>::new(),
+                "{library:?}, {in_user_space}"
+            );
         }
     }
 }
