@@ -33,11 +33,12 @@ flowgraphs:
 	.ci/flowgraphs
 
 # The tests of whole programs take a build without link-time optimisation, in which they can plant faults; one looks at the release
-# build, which must not let them. The test binaries themselves come with the checks of the dev profile.
+# build, which must not let them. The test binaries themselves come with the checks of the dev profile. Jobs wait a quarter of their time,
+# so one test more than there are cores runs at a time.
 test:
 	.ci/deps test
 	$(MAKE) -j 2 shipped tested
-	COPYTUNE_TEST_BUILD=$(built)/checked COPYTUNE_TEST_SHIPPED=$(built)/release cargo test
+	COPYTUNE_TEST_BUILD=$(built)/checked COPYTUNE_TEST_SHIPPED=$(built)/release RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 1))} cargo test
 
 # Side by side: link-time optimisation, which takes minutes, runs on one core.
 shipped:

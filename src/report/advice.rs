@@ -137,10 +137,12 @@ pub fn summary_line<'a>(
     let mut not_direct = "";
     let mut messages = Vec::new();
     let mut verdicts = Verdicts::default();
+    let mut is_followed = false;
     let ranks: Vec<&RankState> = ranks.into_iter().collect();
     let direct = Direct::of(ranks.iter().copied());
     for state in ranks {
         seen += 1;
+        is_followed |= !state.sites.is_empty();
         messages.extend(Messages::of_rank(state));
         if not_direct.is_empty() {
             not_direct = &state.not_direct;
@@ -174,7 +176,12 @@ pub fn summary_line<'a>(
         }
         return line;
     }
-    line.push_str(&outcome(&tally, saved.share()));
+    match is_followed {
+        true => line.push_str(&outcome(&tally, saved.share())),
+        false => {
+            line.push_str("no calls were followed: it was too short, or sent short messages only")
+        }
+    }
     if copied.total() > 0 && !direct.is_used() {
         line.push_str(&format!("; {reachable}"));
     }
@@ -316,6 +323,13 @@ mod tests {
         // Whether ranks send to themselves or by a network cannot be told: nothing is claimed.
         let unknown = reason(4, [65536; 2]);
         assert!(unknown.contains("why is not known"), "{unknown}");
+        let no_sites = RankState {
+            sites: Vec::new(),
+            intervals: Vec::new(),
+            ..rank_state(&[1, 2], 7)
+        };
+        let passed = summary_line(&key(), [&no_sites], None);
+        assert!(passed.contains("no calls were followed"), "{passed}");
         // A short program's calls pass unseen, but not the kernel's copies of their messages.
         let key = key();
         let mut state = rank_state(&[1, 2], 7);
@@ -404,7 +418,7 @@ mod tests {
         );
         let line = summary_line(&key(), [&RankState::default()], None);
         assert!(line.contains("on 1 of 4 ranks"), "{line}");
-        assert!(line.contains("no loop") && !line.contains('\n'));
+        assert!(line.contains("no calls were followed") && !line.contains('\n'));
     }
 
     #[test]

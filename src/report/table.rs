@@ -27,7 +27,13 @@ pub fn to_text(report: &Report, width: Option<usize>, all: bool, now: u64) -> St
         (LISTED, FIRST_CALLS)
     };
     if report.intervals.is_empty() {
-        lines.push("No loop of messages was found.".to_owned());
+        let reason = match report.sites.is_empty() {
+            true => {
+                "No calls were followed: a thread's calls are, once it copies a message that could be tuned, from 30 ms after its first call on."
+            }
+            false => "No loop of messages was found.",
+        };
+        lines.push(reason.to_owned());
     } else {
         lines.extend(interval_lines(report, shown, calls));
     }

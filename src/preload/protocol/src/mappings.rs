@@ -230,13 +230,23 @@ impl Mappings {
 
     /// Shows those mappings of files that can be written to `goes_on`, in order, and perhaps others, until it answers false.
     /// False: nothing can be known.
-    pub fn each_written_file(&self, mut goes_on: impl FnMut(Mapping) -> bool) -> bool {
+    pub fn each_written_file(&self, goes_on: impl FnMut(Mapping) -> bool) -> bool {
+        self.each_like(WRITABLE | OF_A_FILE, goes_on)
+    }
+
+    /// The same for each shared mapping of a file.
+    pub fn each_shared_file(&self, goes_on: impl FnMut(Mapping) -> bool) -> bool {
+        self.each_like(SHARED | OF_A_FILE, goes_on)
+    }
+
+    /// The kernel leaves out others than those with these flags, where it is asked and need not be read.
+    fn each_like(&self, flags: u64, mut goes_on: impl FnMut(Mapping) -> bool) -> bool {
         if !self.are_quick() {
             return self.scan(0, goes_on);
         }
         let mut address = 0;
         loop {
-            match self.ask_for(address, COVERING_OR_NEXT | WRITABLE | OF_A_FILE) {
+            match self.ask_for(address, COVERING_OR_NEXT | flags) {
                 Ok(Some(mapping)) if goes_on(mapping) => address = mapping.end,
                 Ok(_) => return true,
                 Err(Unknowable) => return false,

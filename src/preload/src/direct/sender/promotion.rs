@@ -68,7 +68,6 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     mappings: 0,
     uncounted: 0,
     bindings: Bindings::new(progress::HOOKS),
-    gone: 0,
     left_behind: 0,
     waited: 0.0,
 });
@@ -92,8 +91,6 @@ struct Owner {
     mappings: u64,
     uncounted: u32,
     bindings: Bindings,
-    /// Bytes of ranges that were found to be gone since all mappings were looked through.
-    gone: u64,
     /// Bytes of the arena that stay allocated although nothing maps them here any more.
     left_behind: u64,
     /// Seconds that forks had waited when buffers began to go back.

@@ -5,17 +5,13 @@ use crate::direct::shared::promoted;
 use crate::direct::transparency::fork;
 use copytune_protocol::arena::Arena;
 use copytune_protocol::limits;
-use copytune_protocol::mappings::Mappings;
+use copytune_protocol::mappings::{Mapping, Mappings};
 use copytune_protocol::requests::Message;
+use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Sends that are looked at because their buffers are to go back, each time that this is found.
 const SENDS_TO_GO_BACK: u32 = 4096;
-/// Bytes of ranges that were found to be gone before all mappings are looked through for what can be given back, which takes 0.1 ms and
-/// more; a shorter range counts as the second number.
-const BYTES_BEFORE_RECLAIM: u64 = 1 << 20;
-/// See [`BYTES_BEFORE_RECLAIM`].
-const LEAST_BYTES_GONE: u64 = 128 << 10;
 /// Most bytes that are left behind in the arena.
 const MOST_LEFT_BEHIND: u64 = 256 << 20;
 
@@ -64,7 +60,7 @@ impl Owner {
         SHOWS.store(self.notices.are_used(), Relaxed);
     }
 
-    /// Checks one range, in turn: if it is no longer mapped where it was put, gives back what is gone, once that is worth it.
+    /// Checks one range, in turn: if it is no longer mapped where it was put, gives back what is gone.
     pub(super) fn check_one(&mut self, arena: &Arena) {
         self.next_check = self.next_check.wrapping_add(1) % self.promoted.len().max(1);
         if let Some(range) = self.promoted.get(self.next_check)
@@ -76,33 +72,46 @@ impl Owner {
                     && mapping.place(range.start) == range.offset
             })
         {
-            self.gone += range.bytes.max(LEAST_BYTES_GONE);
-            if self.gone >= BYTES_BEFORE_RECLAIM {
-                self.reclaim(arena);
-            }
+            self.reclaim_gone(arena);
         }
     }
 
     /// Gives back ranges that this process no longer maps anywhere. Returns the number of its mappings, if known.
     pub(super) fn reclaim(&mut self, arena: &Arena) -> Option<u64> {
-        self.gone = 0;
         let forks = fork::begun();
         let mappings = Mappings::of(0)?;
-        let mut mapped = Vec::new();
-        let mut count = 0;
+        let (mut mapped, mut count) = (Vec::new(), 0);
         let known = mappings.each(0, usize::MAX, |mapping| {
             count += 1;
-            if mapping.file == arena.file {
-                let bytes = (mapping.end - mapping.start) as u64;
-                mapped.push(mapping.offset..mapping.offset + bytes);
-            }
+            mapped.extend(part_of(arena, mapping));
         });
         if !known {
             return None;
         }
         limits::note_mappings(count);
+        self.give_back_others(arena, &mapped, forks);
+        Some(count)
+    }
+
+    /// The same without counting all mappings, which takes ten times as long.
+    fn reclaim_gone(&mut self, arena: &Arena) {
+        let forks = fork::begun();
+        let mut mapped = Vec::new();
+        let look = |mappings: Mappings| {
+            mappings.each_shared_file(|mapping| {
+                mapped.extend(part_of(arena, mapping));
+                true
+            })
+        };
+        if Mappings::of(0).is_some_and(look) {
+            self.give_back_others(arena, &mapped, forks);
+        }
+    }
+
+    /// Gives back all ranges but those of which a part is `mapped`, unless a fork has begun since there were `forks`.
+    fn give_back_others(&mut self, arena: &Arena, mapped: &[Range<u64>], forks: u64) {
         if self.promoted.is_empty() || fork::may_need(forks) {
-            return Some(count);
+            return;
         }
         let is_mapped = |range: &Promoted| {
             mapped
@@ -116,11 +125,16 @@ impl Owner {
         for range in gone {
             self.give_back(arena, range.offset, range.bytes);
         }
-        Some(count)
     }
 
     pub(super) fn give_back(&mut self, arena: &Arena, offset: u64, bytes: u64) {
         arena.punch(offset, bytes as usize);
         self.space.give_back(offset, bytes);
     }
+}
+
+/// Which part of the arena is mapped so, if any.
+fn part_of(arena: &Arena, mapping: Mapping) -> Option<Range<u64>> {
+    let bytes = (mapping.end - mapping.start) as u64;
+    (mapping.file == arena.file).then_some(mapping.offset..mapping.offset + bytes)
 }
