@@ -46,11 +46,9 @@ impl Thread {
     /// The thread copies a message that could be tuned: its next call is followed. Legal in a signal handler.
     #[cold]
     pub fn wake(&mut self) {
-        if clock::now() < self.asleep as u64 {
-            return;
-        }
         // 0 inside a call that shows a message: what is left of the period comes back after it. Who stands expects such copies.
-        if self.standing.is_null() && (1..FOR_EVER).contains(&self.dormant) {
+        let sleeps = self.standing.is_null() && (1..FOR_EVER).contains(&self.dormant);
+        if sleeps && clock::now() >= self.asleep as u64 {
             (self.woken, self.dormant) = (self.dormant, 0);
         }
     }
