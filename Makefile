@@ -33,8 +33,8 @@ flowgraphs:
 	.ci/flowgraphs
 
 # The tests of whole programs take a build without link-time optimisation, in which they can plant faults; one looks at the release
-# build, which must not let them. The test binaries themselves come with the checks of the dev profile. Jobs wait a quarter of their time,
-# so one test more than there are cores runs at a time.
+# build, which must not let them. The test binaries themselves come with the checks of the dev profile. They leave a quarter of the cores' time
+# idle (vmstat(8)), so one test more than there are cores runs at a time.
 test:
 	.ci/deps test
 	$(MAKE) -j 2 shipped tested

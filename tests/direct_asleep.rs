@@ -55,51 +55,44 @@ fn they_are_in_a_profile() {
 const SLOWLY: &str = "1000";
 const FAST: &str = "1000000";
 
-#[test]
-fn a_long_message_wakes_the_thread_that_copies_it() {
+/// Runs short messages and then 600 long ones by such a clock, copied by the kernel and in user space; `check` looks at what was saved.
+fn with_long_messages(clock: &str, check: impl Fn(&Path, Library, bool)) {
     for &library in BOTH {
         for in_user_space in [false, true] {
             let dir = private_dir();
-            let mut job =
-                run(library, ["3000", "600"], dir.path()).env("COPYTUNE_TEST_CLOCK", FAST);
-            if in_user_space {
-                job = job.user_space_copies();
-            }
+            let job = run(library, ["3000", "600"], dir.path()).env("COPYTUNE_TEST_CLOCK", clock);
+            let job = match in_user_space {
+                true => job.user_space_copies(),
+                false => job,
+            };
             let run = job.run();
             run.expect_success("a run in mode tune");
             assert_clean(&run, "phases");
-            let ranks = state(dir.path()).ranks;
-            let long = |rank: u32| {
-                let sites = ranks.get(&rank).map_or(&[][..], |rank| &rank.sites);
-                sites
-                    .iter()
-                    .any(|site| site.bytes == LONG && site.executions > 64)
-            };
-            assert!(long(1), "{library:?}, {in_user_space}");
-            // Where the kernel copies, the sender copies nothing.
-            assert!(!in_user_space || long(0), "{library:?}");
+            check(dir.path(), library, in_user_space);
         }
     }
 }
 
 #[test]
+fn a_long_message_wakes_the_thread_that_copies_it() {
+    with_long_messages(FAST, |dir, library, in_user_space| {
+        let ranks = state(dir).ranks;
+        let long = |rank: u32| {
+            let sites = ranks.get(&rank).map_or(&[][..], |rank| &rank.sites);
+            sites
+                .iter()
+                .any(|site| site.bytes == LONG && site.executions > 64)
+        };
+        assert!(long(1), "{library:?}, {in_user_space}");
+        // Where the kernel copies, the sender copies nothing.
+        assert!(!in_user_space || long(0), "{library:?}");
+    });
+}
+
+#[test]
 fn at_first_it_does_not() {
-    for &library in BOTH {
-        for in_user_space in [false, true] {
-            let dir = private_dir();
-            let mut job =
-                run(library, ["10", "600"], dir.path()).env("COPYTUNE_TEST_CLOCK", SLOWLY);
-            if in_user_space {
-                job = job.user_space_copies();
-            }
-            let run = job.run();
-            run.expect_success("a run in mode tune");
-            assert_clean(&run, "phases");
-            assert_eq!(
-                lengths(dir.path()),
-                Vec::<u64>::new(),
-                "{library:?}, {in_user_space}"
-            );
-        }
-    }
+    with_long_messages(SLOWLY, |dir, library, in_user_space| {
+        let none: [u64; 0] = [];
+        assert_eq!(lengths(dir), none, "{library:?}, {in_user_space}");
+    });
 }

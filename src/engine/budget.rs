@@ -20,7 +20,7 @@ const OPERATION: u32 = 3;
 /// what every analysis does weighs more; a first one finds nothing in the caches.
 const UNIT: f64 = 150e-9;
 /// What beginning to follow calls costs, in seconds: code, tables and stack that are touched for the first time, and first analyses of
-/// the flowgraph (docs/results.md, short programs).
+/// the flowgraph (docs/results.md, what direct copies are believed to save).
 const BEGINNING: f64 = 150e-6;
 
 /// The tokens of one thread.
