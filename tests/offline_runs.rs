@@ -103,7 +103,8 @@ fn a_dry_run_changes_nothing() {
 fn a_program_that_dies_leaves_its_recording() {
     for &library in BOTH {
         for (way, ending) in [("kill", "cut"), ("segv", "cut"), ("mpi_abort", "exit")] {
-            let job = Job::ranks(library, 2, compile::program(library, "life.c")).arg(way);
+            let job = Job::ranks(library, 2, compile::program(library, "life.c"));
+            let job = job.arg(way).violent();
             let dir = private_dir();
             let dry = dry_run(&job, dir.path());
             assert!(!dry.status.success());

@@ -268,12 +268,12 @@ impl Outcome {
 /// Debian 12).
 const LAUNCHER_HANGS: usize = 3;
 
-/// How long a launcher may need once no rank is left.
+/// How long a launcher may go on without a rank: ranks that ended within a second have never been seen.
 const LAUNCHER_LIMIT: Duration = Duration::from_secs(20);
 
 enum End {
     Status(ExitStatus),
-    /// All ranks had ended.
+    /// No rank was left.
     LauncherHangs,
     /// With a line for each process that was left.
     OutOfTime(String),
@@ -282,7 +282,6 @@ enum End {
 fn await_end(child: &mut Child, limit: Duration, ranks: usize) -> End {
     let start = Instant::now();
     let mut looked = start;
-    let mut started = false;
     let mut ended: Option<Instant> = None;
     let end = loop {
         if let Some(status) = child.try_wait().expect("the child can be waited for") {
@@ -293,8 +292,7 @@ fn await_end(child: &mut Child, limit: Duration, ranks: usize) -> End {
             let running = family::of(child.id())
                 .iter()
                 .any(|process| process.is_rank());
-            started |= running;
-            ended = (started && !running).then(|| ended.unwrap_or(looked));
+            ended = (!running).then(|| ended.unwrap_or(looked));
         }
         if ended.is_some_and(|ended| ended.elapsed() > LAUNCHER_LIMIT) {
             break End::LauncherHangs;

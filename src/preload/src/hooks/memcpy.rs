@@ -125,16 +125,11 @@ unsafe extern "C" fn copy_while_dormant(
     from: usize,
 ) -> *mut u8 {
     // SAFETY: this thread's own words; null or copy sites that are never freed, and not changed while the thread stands.
-    let sites = unsafe { (*words::thread()).standing.as_ref() };
-    let routine = match sites {
-        Some(sites) => sites.routine(from, n),
-        None => {
-            // SAFETY: as above; no other reference is held to them, as no hook of a call runs.
-            unsafe { (*words::thread()).wake() };
-            None
-        }
+    let Some(sites) = (unsafe { (*words::thread()).standing.as_ref() }) else {
+        // SAFETY: the caller's own arguments.
+        return unsafe { copy_while_asleep(dst, src, n, from) };
     };
-    let routine = match routine {
+    let routine = match sites.routine(from, n) {
         _ if (dst as usize).abs_diff(src as usize) < n => next::memmove(),
         Some(routine) => {
             standing::count();
@@ -144,6 +139,24 @@ unsafe extern "C" fn copy_while_dormant(
     };
     // SAFETY: the caller's own arguments; memmove alone allows that they overlap, and this CPU can run the routine
     // (Routine::function).
+    unsafe { routine(dst, src, n) }
+}
+
+/// The same of a thread that does not stand. Apart, since to read the clock takes registers that who stands need not save.
+#[inline(never)]
+unsafe extern "C" fn copy_while_asleep(
+    dst: *mut u8,
+    src: *const u8,
+    n: usize,
+    from: usize,
+) -> *mut u8 {
+    // SAFETY: this thread's own words; no other reference is held to them, as no hook of a call runs.
+    unsafe { (*words::thread()).wake() };
+    let routine = match (dst as usize).abs_diff(src as usize) < n {
+        true => next::memmove(),
+        false => default_routine(n, from),
+    };
+    // SAFETY: as above.
     unsafe { routine(dst, src, n) }
 }
 
