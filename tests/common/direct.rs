@@ -1,18 +1,17 @@
 //! Runs of programs of two ranks with direct copies, which must receive what they receive without the shim.
 
-use super::job::{Job, Outcome};
+use super::job::{ANY_PML, Job, Outcome};
 use super::{BOTH, Library, compile, private_dir};
 use std::time::Duration;
 
 /// Environment variables of a run.
 pub type Variables<'a> = &'a [(&'a str, &'a str)];
 
-/// What Open MPI chooses by itself on one host. It then opens no other ways, nor UCX, and starts 0.2 s earlier.
-const PML: (&str, &str) = ("OMPI_MCA_pml", "ob1");
+/// Nor does it open other ways than these.
 const BTL: (&str, &str) = ("OMPI_MCA_btl", "vader,self");
 
 /// With PROCMAP_QUERY where the kernel has it, and all that Open MPI opens by itself; and as on a kernel without.
-pub const KERNELS: [Variables; 2] = [&[], &[("COPYTUNE_TEST_NO_QUERY", "1"), PML, BTL]];
+pub const KERNELS: [Variables; 2] = [&[ANY_PML], &[("COPYTUNE_TEST_NO_QUERY", "1"), BTL]];
 
 /// A program of tests/programs on two ranks.
 pub fn job(library: Library, program: &str, arguments: &[&str]) -> Job {
@@ -121,7 +120,7 @@ pub fn same(
     variables: &[Variables],
     check: impl Fn(&str, Variables, &Outcome),
 ) {
-    let bare = job.clone().env(PML.0, PML.1).env(BTL.0, BTL.1).run();
+    let bare = job.clone().env(BTL.0, BTL.1).run();
     bare.expect_success(&format!("{what}, without the shim"));
     for &variables in variables {
         let name = format!("{what} with {variables:?}");
@@ -143,7 +142,7 @@ pub fn exact(program: &str, arguments: &[&str], least: u64) {
             let mut lines = outcome.stderr.lines();
             if let Some(reason) = lines.find(|line| line.starts_with("skipped: ")) {
                 println!("{name}: {reason}");
-            } else if variables.is_empty() {
+            } else if variables == KERNELS[0] {
                 let reads = read_directly(outcome);
                 assert!(
                     reads >= least,

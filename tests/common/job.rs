@@ -9,6 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
+/// What Open MPI chooses by itself on one host. It then does not open UCX first, and a job starts 0.2 s earlier: half its time.
+pub const PML: (&str, &str) = ("OMPI_MCA_pml", "ob1");
+/// It opens all that it has, as for its users.
+pub const ANY_PML: (&str, &str) = ("OMPI_MCA_pml", "");
+
 /// What is to be run.
 #[derive(Clone)]
 pub struct Job {
@@ -216,6 +221,7 @@ impl Job {
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
         command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command.env("OMPI_MCA_mpi_yield_when_idle", "1");
+        command.env(PML.0, PML.1);
         if !self.preload.is_empty() {
             let list: Vec<&OsStr> = self.preload.iter().map(|p| p.as_os_str()).collect();
             command.env("LD_PRELOAD", list.join(OsStr::new(":")));

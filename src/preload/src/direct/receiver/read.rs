@@ -28,10 +28,10 @@ impl Read {
         }
     }
 
-    /// Whether pages of the target are not there yet, so that whoever copies waits until the kernel has made them.
-    pub fn has_new_target(&self, targets: &mut Targets) -> bool {
+    /// Whether pages of the target may not be there yet, so that whoever copies waits until the kernel has made them.
+    pub fn may_have_new_target(&self, targets: &mut Targets) -> bool {
         let (start, bytes) = (self.target as usize, self.bytes);
-        targets.are_new(start, bytes, || !residence::is_there(start, bytes))
+        targets.may_be_new(start, bytes, || !residence::is_there(start, bytes))
     }
 
     /// Whether it begins or ends within a page.

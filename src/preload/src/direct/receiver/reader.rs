@@ -375,7 +375,7 @@ impl Reader {
         // The first time says nothing.
         let is_due = read.bytes >= MIN_DIRECT_BYTES
             && (self.ranges.find(read)).is_some_and(|range| range.buffer.is_due());
-        is_due.then(|| read.has_new_target(&mut self.targets))
+        is_due.then(|| read.may_have_new_target(&mut self.targets))
     }
 
     /// The kernel has made this read, completely, in so many ticks, and nothing else could. `is_fresh`: its target was new, as far as
@@ -555,8 +555,8 @@ fn plan(
         ),
         Chooser::Process => {
             // Only a copy that would be timed is worth the question.
-            let is_fresh =
-                is_new || (mechanisms.times_next(bytes, is_shown) && read.has_new_target(targets));
+            let is_fresh = is_new
+                || (mechanisms.times_next(bytes, is_shown) && read.may_have_new_target(targets));
             let plan = mechanisms.plan(bytes, is_shown, is_fresh);
             let routine = match plan.way {
                 Way::Kernel => None,
