@@ -9,6 +9,7 @@ use copytune_protocol::requests::{Message, Met, Requests};
 
 const START: usize = 0x10_0000;
 const BYTES: usize = 0x8000;
+const MEBIBYTE: usize = 1 << 20;
 
 /// A sender that is asked.
 struct Owner {
@@ -204,7 +205,6 @@ fn one_slow_promotion_hardly_raises_the_price() {
 /// On a virtual machine, pages took ten times as long to make as was expected.
 #[test]
 fn the_first_long_promotion_tells_what_pages_take_and_the_next_run_knows_it() {
-    const MEBIBYTE: usize = 1 << 20;
     let words = owner();
     assert_eq!(words.found_price(), (0.0, 0.0));
     words.note_price(1_500_000.0, 1_400_000.0, MEBIBYTE, 1);
@@ -224,6 +224,27 @@ fn owner() -> &'static Words {
     let words: &Words = shared();
     words.begin_with_usual_price();
     words
+}
+
+/// Before a promotion was timed, in this run or an earlier one, what a page takes to make tells what it will take.
+#[test]
+fn what_a_page_takes_tells_the_first_price() {
+    let words = owner();
+    let usual = words.price(MEBIBYTE);
+    words.note_page(3_500.0);
+    let slow = words.price(MEBIBYTE);
+    assert!((2.0..3.0).contains(&(slow / usual)), "{usual} {slow}");
+    assert_eq!(words.found_price(), (0.0, 0.0), "it is nothing to remember");
+    words.note_price(1_100_000.0, 1_000_000.0, MEBIBYTE, 1);
+    let timed = words.price(MEBIBYTE);
+    words.note_page(100.0);
+    assert_eq!(words.price(MEBIBYTE), timed);
+
+    let next = owner();
+    next.begin_with_price((0.0, 1e-3));
+    let earlier = next.price(MEBIBYTE);
+    next.note_page(3_500.0);
+    assert_eq!(next.price(MEBIBYTE), earlier);
 }
 
 /// What is around a promotion is paid once for all buffers that it moves.

@@ -174,15 +174,17 @@ impl Mechanism {
     /// sender has taken part. `is_fresh`: the kernel may have made pages of the receiver's buffer, too, for which a direct copy would
     /// have waited as well, so the time says nothing.
     pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool, is_fresh: bool) {
-        let number = class_of(bytes);
-        let other = self.part_of_others(number);
-        let class = &mut self.classes[number];
-        class.gain.expect(bytes, helped, other);
         if is_fresh {
             return;
         }
+        let number = class_of(bytes);
+        let class = &mut self.classes[number];
         class.kernel.add(cost(bytes, ticks));
-        if class.kernel.count <= SAMPLES as u32 || class.kernel.count.is_multiple_of(SPARSE) {
+        let count = class.kernel.count;
+        if count <= SAMPLES as u32 || count.is_multiple_of(SPARSE) {
+            let other = self.part_of_others(number);
+            let class = &mut self.classes[number];
+            class.gain.expect(bytes, helped, other);
             class.learn_gain();
         }
     }

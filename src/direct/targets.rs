@@ -9,12 +9,12 @@ const KEPT: usize = 128;
 const MOST_SKIPPED: u8 = 16;
 /// The first so many questions about a target in a row.
 const MIN_FOUND: u8 = 2;
-/// Bytes that are copied for each question: 1.1 µs (AMD, a virtual machine), where the kernel copies them in 40 to 100.
-const BYTES_FOR_A_QUESTION: usize = 256 << 10;
+/// Bytes that are copied for each question: 1.1 µs (AMD, a virtual machine), where the kernel copies them in 150 to 400.
+const BYTES_FOR_A_QUESTION: usize = 1 << 20;
 /// Questions that copies to come may pay for, and those that need not be paid for at the beginning.
 const MOST_QUESTIONS: usize = 64;
 /// See [`MOST_QUESTIONS`].
-const FIRST_QUESTIONS: usize = 32;
+const FIRST_QUESTIONS: usize = 16;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 

@@ -5,9 +5,9 @@
 const CREDIT: f64 = 5e-3;
 /// See [`CREDIT`].
 const SHARE: f64 = 5e-3;
-/// The credit begins with so many seconds, and grows by this part of the time so far: a program that lasts 20 ms shall not lose a quarter
+/// The credit begins with so many seconds, what two promotions of 16 KiB take, and grows by this part of the time so far: a program that lasts 20 ms shall not lose a quarter
 /// of that.
-const FIRST_CREDIT: f64 = 2.5e-4;
+const FIRST_CREDIT: f64 = 1.2e-4;
 /// See [`FIRST_CREDIT`].
 const GROWTH: f64 = 0.01;
 

@@ -1,7 +1,10 @@
 //! The sender: during a send, moves the buffer into the arena if peers ask for it, and gives back what the program no
 //! longer maps.
 
+mod prepare;
 mod reclaim;
+
+pub use prepare::prepare;
 
 use crate::direct::sender::devices::Devices;
 use crate::direct::sender::eligibility::Ordinary;
@@ -103,31 +106,6 @@ struct Promoted {
     start: usize,
     offset: u64,
     bytes: u64,
-}
-
-/// What a process does once and can do before its first promotion, while the program waits anyway.
-pub fn prepare() {
-    let (Some(arena), Ok(mut owner)) = (arena::own(), OWNER.try_lock()) else {
-        return;
-    };
-    let began = clock::now();
-    held_back(|| {
-        if let Err(reason) = owner.devices.none_is_open() {
-            owner.held_by_device = true;
-            explain(reason);
-        } else {
-            owner.bindings.prepare();
-            let misses = owner.bindings.misses();
-            owner.ordinary.prepare(misses);
-            owner.may_map(arena, 0);
-            headroom::is_for(0, 0);
-        }
-    });
-    let taken = clock::milliseconds(clock::now().wrapping_sub(began));
-    log::say(
-        Level::Debug,
-        format_args!("prepared for direct copies in {taken:.3} ms"),
-    );
 }
 
 /// A send begins: must [`sending`] be called?
