@@ -57,6 +57,29 @@ impl Pages {
 }
 
 impl Extent {
+    /// A message was met in it.
+    fn meet(&mut self, pages: Pages, moment: u64) {
+        self.pages = self.pages.with(pages);
+        self.longest = self.longest.max(pages.bytes());
+        self.used = moment;
+    }
+
+    /// What is to be asked for so that a message can be read directly.
+    fn wanted(&self, pages: Pages) -> Pages {
+        match is_less_than_most(pages.bytes(), self.pages.bytes()) {
+            true => pages,
+            false => self.pages,
+        }
+    }
+
+    /// What was asked for has perhaps come, with a message that holds more than can be read yet. Or it still may, beside what is asked
+    /// for now: only a request for some of the same pages takes the place of another one.
+    fn keep_owing(&mut self, wanted: Pages, generation: u64) {
+        if self.asked_in != generation || self.asked.common(wanted) == 0 {
+            self.history.keep_owing();
+        }
+    }
+
     /// Whether longer messages than one of so many bytes come now and then.
     fn is_short(&mut self, bytes: usize) -> bool {
         if !is_less_than_most(bytes, self.longest) {
@@ -137,6 +160,38 @@ impl Extents {
         self.extent_of(pages);
     }
 
+    /// The kernel has copied a message that is [known](Self::know) by its memory alone. True: that was counted, and nothing can be decided
+    /// yet, so [`Self::read_by_kernel`] need not be asked.
+    #[inline]
+    pub fn waits(
+        &mut self,
+        account: &mut Account,
+        pages: Pages,
+        (bytes, gain): (usize, u64),
+        generation: u64,
+    ) -> bool {
+        let Some(extent) = self
+            .most_common(pages)
+            .map(|number| &mut self.extents[number])
+        else {
+            return false;
+        };
+        let is_decided = extent.vain == MOST_VAIN;
+        if is_less_than_most(pages.bytes(), extent.longest)
+            || !is_decided && extent.history.is_due()
+        {
+            return false;
+        }
+        self.moment += 1;
+        extent.meet(pages, self.moment);
+        (extent.shorter, extent.longest_since) = (0, 0);
+        extent.keep_owing(extent.wanted(pages), generation);
+        if !is_decided {
+            extent.history.miss(account, bytes, gain);
+        }
+        true
+    }
+
     /// The kernel has copied a message that is [known](Self::know) by its memory alone. `price`: how long the promotion of so many
     /// bytes would take, in place of the copy's own. Returns the pages whose promotion is to be asked for.
     pub fn read_by_kernel(
@@ -155,11 +210,7 @@ impl Extents {
             extent.history.miss(account, copy.bytes, copy.gain);
             return None;
         }
-        let all = extent.pages;
-        let wanted = match is_less_than_most(pages.bytes(), all.bytes()) {
-            true => pages,
-            false => all,
-        };
+        let wanted = extent.wanted(pages);
         let copy = KernelCopy {
             price: price(self.new_bytes(wanted)),
             ..copy
@@ -168,11 +219,7 @@ impl Extents {
         if extent.vain == MOST_VAIN {
             return None;
         }
-        // What was asked for has perhaps come, with a message that holds more than can be read yet. Or it still may, beside what is asked
-        // for now: only a request for some of the same pages takes the place of another one.
-        if extent.asked_in != generation || extent.asked.common(wanted) == 0 {
-            extent.history.keep_owing();
-        }
+        extent.keep_owing(wanted, generation);
         // Buffers that were promoted once show nothing for one that needs a promotion for each length that is longer than all before.
         let urgency = match is_forced {
             true => Urgency::Forced,
@@ -243,10 +290,7 @@ impl Extents {
             };
             number
         });
-        let extent = &mut self.extents[number];
-        extent.pages = extent.pages.with(pages);
-        extent.longest = extent.longest.max(pages.bytes());
-        extent.used = self.moment;
+        self.extents[number].meet(pages, self.moment);
         number
     }
 }

@@ -25,6 +25,8 @@ struct World {
     saved: u64,
     direct: u32,
     vain: u32,
+    /// Messages of which nothing was to be decided.
+    waited: u32,
 }
 
 fn price(bytes: usize) -> u64 {
@@ -81,6 +83,15 @@ impl World {
         }
         match self.extents.know(message) {
             false => self.extents.meet(message),
+            true if (self.extents).waits(
+                &mut self.account,
+                message,
+                (message.bytes(), copy.gain),
+                self.generation,
+            ) =>
+            {
+                self.waited += 1;
+            }
             true => {
                 let asked = self.extents.read_by_kernel(
                     &mut self.account,
@@ -112,6 +123,7 @@ fn a_buffer_that_is_sent_in_ever_other_lengths_becomes_readable() {
     }
     assert!(world.direct > 1700, "{} of 2000", world.direct);
     assert!(world.vain < 40, "{}", world.vain);
+    assert!(world.waited > 0);
 }
 
 /// Messages begin and end at another place each time.

@@ -415,6 +415,17 @@ impl Reader {
         let is_new = self.ranges.find(read).is_none();
         let is_part = is_new && known.extents.know(pages);
         let is_first = is_new && !is_part;
+        if is_part
+            && read.bytes >= MIN_UNSHOWN_BYTES
+            && !is_forced()
+            && let Some(peer) = &known.peer
+        {
+            let generation = peer.words().generation.load(Acquire);
+            let missed = (read.bytes, known.mechanisms.expected_gain(read.bytes));
+            if (known.extents).waits(&mut self.account, pages, missed, generation) {
+                return;
+            }
+        }
         let is_fresh = is_fresh.unwrap_or(is_first);
         (known.mechanisms).copied_by_kernel(read.bytes, ticks, helped, is_fresh);
         if known.peer.is_none() {
