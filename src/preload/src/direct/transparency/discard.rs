@@ -46,16 +46,25 @@ pub fn next_mremap() -> *const u8 {
 ///
 /// # Safety
 /// As madvise(2).
-pub unsafe fn advise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
+pub unsafe extern "C" fn advise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
     let next = NEXT_MADVISE.load(Ordering::Acquire);
     // SAFETY: null or madvise's address; Option<fn> has the null niche. Else the system call itself, with the caller's
     // arguments.
     unsafe {
         match core::mem::transmute::<*mut u8, Option<Madvise>>(next) {
             Some(next) => next(address, bytes, advice),
-            None => libc::syscall(libc::SYS_madvise, address, bytes, advice) as c_int,
+            None => advise_by_number(address, bytes, advice),
         }
     }
+}
+
+/// madvise(2) itself.
+///
+/// # Safety
+/// As madvise(2).
+unsafe extern "C" fn advise_by_number(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
+    // SAFETY: as the caller promises.
+    unsafe { libc::syscall(libc::SYS_madvise, address, bytes, advice) as c_int }
 }
 
 /// The next mremap(2).
@@ -122,6 +131,23 @@ fn is_ordinary(advice: c_int) -> bool {
 /// # Safety
 /// As the C library's function.
 pub unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
+    // SAFETY: the caller's own arguments.
+    unsafe { madvise_by(advise, address, bytes, advice) }
+}
+
+/// The same by the system call itself. Open MPI patches madvise with a hook that goes on to syscall(2): the next madvise would
+/// come back here for ever.
+///
+/// # Safety
+/// As the C library's function.
+pub unsafe fn madvise_by_number(address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
+    // SAFETY: the caller's own arguments.
+    unsafe { madvise_by(advise_by_number, address, bytes, advice) }
+}
+
+/// # Safety
+/// As madvise(2), which `next` is.
+unsafe fn madvise_by(next: Madvise, address: *mut c_void, bytes: usize, advice: c_int) -> c_int {
     if !is_ordinary(advice) {
         SPECIAL.fetch_add(1, Ordering::AcqRel);
     }
@@ -148,7 +174,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, bytes: usize, advice: c_i
         return -1;
     }
     // SAFETY: the caller's own arguments.
-    unsafe { advise(address, bytes, advice) }
+    unsafe { next(address, bytes, advice) }
 }
 
 /// Replaces the promoted pages in the range by fresh private ones; false: that was not possible.

@@ -69,7 +69,7 @@ unsafe extern "C" fn followed(
     unsafe {
         match number {
             libc::SYS_madvise => {
-                discard::madvise(first as *mut c_void, second, third as c_int).into()
+                discard::madvise_by_number(first as *mut c_void, second, third as c_int).into()
             }
             libc::SYS_mremap => discard::mremap_by_number(
                 first as *mut c_void,
