@@ -2,9 +2,11 @@
 
    Each pattern runs some untimed iterations, then the timed ones, as often as users' benchmarks do:
    --iterations up to 32 KiB, then as many as --volume bytes take, but at least 10. A line for each size
-   tells the mean time of an iteration, of the slowest process. One pair of buffers serves all sizes, unless
-   --buffers says otherwise. With --varying each iteration's messages have another length, from half of the
-   size on, the same in all processes. */
+   tells the mean time of an iteration, of the slowest process, and how far apart two processes' cores were
+   before and after (apart.h). One pair of buffers serves all sizes, unless --buffers says otherwise. With
+   --varying each iteration's messages have another length, from half of the size on, the same in all
+   processes. */
+#include "apart.h"
 #include "common.h"
 
 #include <stdio.h>
@@ -284,9 +286,10 @@ static void run_size(struct run *run, const struct pattern *pattern, long bytes)
     const struct settings *s = run->settings;
     long iterations = iterations_of(s, pattern, bytes), warmup = iterations / 10 > 2 ? iterations / 10 : 2;
     MPI_Barrier(MPI_COMM_WORLD);
-    double start = 0;
+    double start = 0, before = 0;
     for (long i = -warmup; i < iterations; i++) {
         if (i == 0) {
+            before = cores_apart();
             MPI_Barrier(MPI_COMM_WORLD);
             start = MPI_Wtime();
         }
@@ -295,13 +298,16 @@ static void run_size(struct run *run, const struct pattern *pattern, long bytes)
         run->iteration++;
     }
     double own = (MPI_Wtime() - start) / (double)iterations, slowest;
+    double after = cores_apart();
     MPI_Reduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     release_persistent(run);
     if (run->rank == 0) {
         printf("{\"schema\": 1, \"program\": \"messages\", \"pattern\": \"%s\", \"buffers\": \"%s\", \"touched\": %s, "
-               "\"varying\": %s, \"window\": %ld, \"processes\": %d, \"bytes\": %ld, \"iterations\": %ld, \"seconds\": %.9e}\n",
+               "\"varying\": %s, \"window\": %ld, \"processes\": %d, \"bytes\": %ld, \"iterations\": %ld, \"seconds\": %.9e, "
+               "\"apart\": [%.0f, %.0f]}\n",
                pattern->name, buffers_names[s->buffers], s->touch ? "true" : "false",
-               s->varying ? "true" : "false", pattern->windowed ? s->window : 1, run->processes, bytes, iterations, slowest);
+               s->varying ? "true" : "false", pattern->windowed ? s->window : 1, run->processes, bytes, iterations, slowest,
+               before, after);
         fflush(stdout);
     }
 }

@@ -70,6 +70,8 @@ pub static MESSAGES: Program = Program {
     name: "messages",
     files: &[
         ("messages.c", include_str!("../../nas-bench/src/messages.c")),
+        ("apart.c", include_str!("../../nas-bench/src/apart.c")),
+        ("apart.h", include_str!("../../nas-bench/src/apart.h")),
         ("common.c", include_str!("../../nas-bench/src/common.c")),
         ("common.h", include_str!("../../nas-bench/src/common.h")),
     ],

@@ -196,6 +196,9 @@ fn list_of(sizes: &[u64]) -> String {
 struct Line {
     bytes: u64,
     seconds: f64,
+    /// Nanoseconds, before and after; 0: not known.
+    #[serde(default)]
+    apart: [f64; 2],
 }
 
 /// The times of these sizes. What else stands in the output does not matter: UCX prints what it has to say there, too.
@@ -209,6 +212,7 @@ fn read(text: &str, sizes: &[u64]) -> Result<Found, String> {
     }
     Ok(Found {
         seconds: lines.iter().map(|line| line.seconds).collect(),
+        apart: lines.iter().map(|line| line.apart).collect(),
         ..Found::default()
     })
 }
@@ -266,6 +270,9 @@ mod tests {
         let text = "[warning] of somebody\n{\"bytes\": 1, \"seconds\": 2e-6}\n{\"bytes\": 64, \"seconds\": 3e-6}\n";
         let found = read(text, &[1, 64]).expect("both are there");
         assert_eq!(found.seconds, [2e-6, 3e-6]);
+        assert_eq!(found.apart, [[0.0; 2]; 2]);
+        let text = "{\"bytes\": 1, \"seconds\": 2e-6, \"apart\": [57, 330]}\n";
+        assert_eq!(read(text, &[1]).expect("one").apart, [[57.0, 330.0]]);
         assert!(read(text, &[1, 64, 128]).is_err());
         assert!(read(text, &[64, 1]).is_err());
         assert!(read("", &[1]).is_err());

@@ -5,6 +5,7 @@
 //! third run and a replay start from is prepared beforehand by two tuning runs, anew for every few rounds, because what
 //! is learnt differs from one time to the next; each of them gets a copy of its own.
 
+mod apart;
 pub mod cells;
 
 use super::compare::{order, speed_at};
@@ -103,6 +104,9 @@ pub struct Found {
     /// Seconds of the whole job, from the launcher's start to its end.
     #[serde(default)]
     pub whole: f64,
+    /// How far apart the ranks' cores were before and after a cell, in nanoseconds; 0, or nothing: not known.
+    #[serde(default)]
+    pub apart: Vec<[f64; 2]>,
 }
 
 /// A program with its arguments under one library.
@@ -351,6 +355,11 @@ impl Series {
         cells: &[usize],
         confidence: f64,
     ) -> Option<Interval> {
+        if let &[cell] = cells
+            && let Some((base, times)) = self.alike(base, kind, cell)
+        {
+            return speed_at(&base, &times, confidence);
+        }
         let (base, times) = (self.times(base, cells), self.times(kind, cells));
         speed_at(&base, &times, confidence)
     }

@@ -9,6 +9,7 @@ fn found(seconds: &[f64], result: &str) -> Found {
         seconds: seconds.to_vec(),
         result: result.to_owned(),
         whole: 0.0,
+        ..Found::default()
     }
 }
 

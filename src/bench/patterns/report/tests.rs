@@ -48,6 +48,7 @@ fn measured_in(
                     ("bcast", _) => base * 1.1,
                     _ => base,
                 },
+                ..Found::default()
             }
         });
         kinds.collect()
