@@ -10,7 +10,7 @@ pub type Variables<'a> = &'a [(&'a str, &'a str)];
 /// Nor does it open other ways than these.
 const BTL: (&str, &str) = ("OMPI_MCA_btl", "vader,self");
 
-/// With PROCMAP_QUERY where the kernel has it, and all that Open MPI opens by itself; and as on a kernel without.
+/// With PROCMAP_QUERY where the kernel has it, and all that Open MPI can open; and as on a kernel without.
 pub const KERNELS: [Variables; 2] = [&[ANY_PML], &[("COPYTUNE_TEST_NO_QUERY", "1"), BTL]];
 
 /// A program of tests/programs on two ranks.

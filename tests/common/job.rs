@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// What Open MPI chooses by itself on one host. It then does not open UCX first, and a job starts 0.2 s earlier: half its time.
 pub const PML: (&str, &str) = ("OMPI_MCA_pml", "ob1");
-/// It opens all that it has, as for its users.
+/// All that it has is opened, UCX's component among them, as on a cluster: it then patches madvise and others by hooks of its own.
 pub const ANY_PML: (&str, &str) = ("OMPI_MCA_pml", "");
 
 /// What is to be run.
