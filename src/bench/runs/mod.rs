@@ -398,10 +398,13 @@ impl Series {
         let mut seconds = Map::new();
         let mut speeds = Map::new();
         let mut whole = Map::new();
+        let mut apart = Map::new();
         for (place, kind) in self.kinds.iter().enumerate() {
             let rounds = self.found.iter().map(|round| json!(round[place].seconds));
             seconds.insert(kind.name().to_owned(), rounds.collect());
             whole.insert(kind.name().to_owned(), json!(self.whole(*kind)));
+            let rounds = self.found.iter().map(|round| json!(round[place].apart));
+            apart.insert(kind.name().to_owned(), rounds.collect());
             if *kind != Kind::Without {
                 let cells = (0..self.cells()).map(|cell| json!(self.speed(*kind, &[cell], 0.95)));
                 speeds.insert(kind.name().to_owned(), cells.collect());
@@ -409,12 +412,12 @@ impl Series {
         }
         json!({
             "library": self.library.key(), "program": self.program, "ranks": self.ranks, "sizes": self.sizes,
-            "seconds": seconds, "whole": whole, "speeds": speeds, "different": self.different().1,
+            "seconds": seconds, "whole": whole, "apart": apart, "speeds": speeds, "different": self.different().1,
         })
     }
 }
 
-/// Everything measured, for `--json`: seconds by round and cell, and how many times as fast as without copytune by cell.
+/// Everything measured, for `--json`: seconds and distances of the cores by round and cell, and how many times as fast as without copytune by cell.
 pub fn to_json<'a>(series: impl Iterator<Item = &'a Series>) -> Value {
     series.map(Series::to_json).collect()
 }
