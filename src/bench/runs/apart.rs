@@ -1,5 +1,5 @@
 //! Times of one cell that may be compared. A virtual machine's cores are moved about by its host several times in a second, and what goes
-//! from one to the other takes two to four times as long between distant ones. So a time counts beside times of the same distance.
+//! from one to the other takes up to three times as long between distant ones. So a time counts beside times of the same distance.
 
 use super::{Kind, Series};
 
