@@ -9,6 +9,11 @@ use crate::sys::log::{self, Level};
 use copytune_protocol::arena::{self, Arena};
 use copytune_protocol::{PAGE, notices};
 
+/// Pages of a try, and tries.
+const TRIED_PAGES: usize = 8;
+/// See [`TRIED_PAGES`].
+const TRIES: usize = 4;
+
 /// What a process does once and can do before its first promotion, while the program waits anyway.
 pub fn prepare() {
     let (Some(arena), Ok(mut owner)) = (arena::own(), OWNER.try_lock()) else {
@@ -24,8 +29,9 @@ pub fn prepare() {
             let misses = owner.bindings.misses();
             owner.ordinary.prepare(misses);
             owner.may_map(arena, 0);
-            headroom::is_for(0, 0);
-            try_pages(arena);
+            if headroom::is_for(TRIES * TRIED_PAGES * PAGE, 0) {
+                try_pages(arena);
+            }
         }
     });
     let taken = clock::milliseconds(clock::now().wrapping_sub(began));
@@ -38,14 +44,14 @@ pub fn prepare() {
 /// Makes the pages of the first notices before anything waits for them, and so learns what a page takes: on virtual machines up to ten
 /// times as long as elsewhere. The fastest of some tries counts, since others wait for what else begins now.
 fn try_pages(arena: &Arena) {
-    const PAGES: usize = 8;
+    const BYTES: usize = TRIED_PAGES * PAGE;
     let try_some = |number: usize| {
         let began = clock::now();
-        let is_made = arena.reserve(notices::offset(0) + number * PAGES * PAGE, PAGES * PAGE);
+        let is_made = arena.reserve(notices::offset(0) + number * BYTES, BYTES);
         is_made.then(|| clock::now().wrapping_sub(began))
     };
-    if let Some(fastest) = (0..4).filter_map(try_some).min() {
-        let page = clock::milliseconds(fastest) / PAGES as f64;
+    if let Some(fastest) = (0..TRIES).filter_map(try_some).min() {
+        let page = clock::milliseconds(fastest) / TRIED_PAGES as f64;
         arena.words().note_page(1e6 * page);
     }
 }
