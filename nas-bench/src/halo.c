@@ -7,6 +7,7 @@
    A message of a grid is a face of 16 cells (of one cell, where its bytes are no multiple of 16); the longest of "irregular" has
    as many. Messages go as derived types, or are packed and unpacked by hand. Before and after the timed iterations
    there is one after which every byte of the field is checked. */
+#include "apart.h"
 #include "common.h"
 
 #include <stdio.h>
@@ -319,11 +320,13 @@ static void run_size(struct halo *halo, long bytes)
     check(halo, 1);
     for (long i = 0; i < warmup; i++)
         exchange(halo);
+    double before = cores_apart();
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
     for (long i = 0; i < iterations; i++)
         exchange(halo);
     double own = (MPI_Wtime() - start) / (double)iterations, slowest;
+    double after = cores_apart();
     check(halo, 1);
     fill(halo, 2);
     exchange(halo);
@@ -331,9 +334,10 @@ static void run_size(struct halo *halo, long bytes)
     MPI_Reduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (halo->rank == 0) {
         printf("{\"schema\": 1, \"program\": \"halo\", \"shape\": \"%s\", \"packed\": %s, \"messages\": %d, "
-               "\"processes\": %d, \"bytes\": %ld, \"iterations\": %ld, \"seconds\": %.9e}\n",
+               "\"processes\": %d, \"bytes\": %ld, \"iterations\": %ld, \"seconds\": %.9e, "
+               "\"apart\": [%.0f, %.0f]}\n",
                shape_names[s->shape], s->packed ? "true" : "false", halo->face_count, halo->processes, bytes,
-               iterations, slowest);
+               iterations, slowest, before, after);
         fflush(stdout);
     }
     free_faces(halo);

@@ -2,6 +2,7 @@
 
    Each thread has a communicator and buffers of its own, and a partner in the neighbouring process. Before and after the
    timed iterations there is one after which every received byte is checked. */
+#include "apart.h"
 #include "common.h"
 
 #include <pthread.h>
@@ -125,6 +126,7 @@ static void run_size(struct worker *workers, long bytes)
         worker->out = make_message(bytes, &contiguous);
         worker->in = make_message(bytes, &contiguous);
     }
+    double before = cores_apart();
     for (long t = 0; t < s->threads; t++)
         if (pthread_create(&workers[t].thread, NULL, work, &workers[t]) != 0)
             fail("a thread cannot be started");
@@ -134,12 +136,13 @@ static void run_size(struct worker *workers, long bytes)
         free_message(&workers[t].out);
         free_message(&workers[t].in);
     }
+    double after = cores_apart();
     pthread_barrier_destroy(&together);
     MPI_Reduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (workers->rank == 0) {
         printf("{\"schema\": 1, \"program\": \"threads\", \"pattern\": \"%s\", \"threads\": %ld, \"bytes\": %ld, "
-               "\"iterations\": %ld, \"seconds\": %.9e}\n",
-               pattern_names[s->pattern], s->threads, bytes, workers->iterations, slowest);
+               "\"iterations\": %ld, \"seconds\": %.9e, \"apart\": [%.0f, %.0f]}\n",
+               pattern_names[s->pattern], s->threads, bytes, workers->iterations, slowest, before, after);
         fflush(stdout);
     }
 }

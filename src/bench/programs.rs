@@ -13,7 +13,11 @@ type Files = &'static [(&'static str, &'static str)];
 
 macro_rules! pattern_files {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../nas-bench/src/patterns/", $name)))),*]
+        &[
+            $(($name, include_str!(concat!("../../nas-bench/src/patterns/", $name)))),*,
+            ("apart.c", include_str!("../../nas-bench/src/apart.c")),
+            ("apart.h", include_str!("../../nas-bench/src/apart.h")),
+        ]
     };
 }
 
@@ -82,6 +86,8 @@ pub static HALO: Program = Program {
     name: "halo",
     files: &[
         ("halo.c", include_str!("../../nas-bench/src/halo.c")),
+        ("apart.c", include_str!("../../nas-bench/src/apart.c")),
+        ("apart.h", include_str!("../../nas-bench/src/apart.h")),
         ("common.c", include_str!("../../nas-bench/src/common.c")),
         ("common.h", include_str!("../../nas-bench/src/common.h")),
     ],
@@ -92,6 +98,8 @@ pub static THREADS: Program = Program {
     name: "threads",
     files: &[
         ("threads.c", include_str!("../../nas-bench/src/threads.c")),
+        ("apart.c", include_str!("../../nas-bench/src/apart.c")),
+        ("apart.h", include_str!("../../nas-bench/src/apart.h")),
         ("common.c", include_str!("../../nas-bench/src/common.c")),
         ("common.h", include_str!("../../nas-bench/src/common.h")),
     ],

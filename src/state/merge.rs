@@ -45,11 +45,13 @@ pub(super) fn merge(known: RankState, mut run: RankState) -> RankState {
     merged
 }
 
-/// The ending run's, with those classes of lengths besides that it had no messages of, and prices that it did not find.
+/// The ending run's, with those classes of lengths besides that it had no messages of, and prices that it did not find. One without
+/// direct copies knows nothing of forks.
 fn joined(known: DirectCopies, mut run: DirectCopies) -> DirectCopies {
     for (price, earlier) in [
         (&mut run.around, known.around),
         (&mut run.mebibyte, known.mebibyte),
+        (&mut run.forks, known.forks),
     ] {
         if *price == 0.0 {
             *price = earlier;

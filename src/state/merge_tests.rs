@@ -181,6 +181,25 @@ fn all_ways_of_copying_add_and_what_an_older_version_left_out_is_none() {
 }
 
 /// What a replay run records of an interval: that it was executed, nothing else.
+#[test]
+fn what_a_run_did_not_find_of_direct_copies_stays() {
+    let state = |around, mebibyte, forks| RankState {
+        direct: DirectCopies {
+            around,
+            mebibyte,
+            forks,
+            ..DirectCopies::default()
+        },
+        ..rank_state(&[1], 1)
+    };
+    let prices = |run| {
+        let direct = merge(state(1.0, 2.0, 3.0), run).direct;
+        (direct.around, direct.mebibyte, direct.forks)
+    };
+    assert_eq!(prices(state(0.0, 0.0, 0.0)), (1.0, 2.0, 3.0));
+    assert_eq!(prices(state(0.5, 0.0, 1.5)), (0.5, 2.0, 1.5));
+}
+
 fn replayed(offsets: &[u64]) -> RankState {
     let mut run = rank_state(offsets, 0);
     run.saved_at = 500;

@@ -1,4 +1,5 @@
 /* Random MPI programs: a seed determines all that a program does, and every byte is checked. */
+#include "apart.h"
 #include "run.h"
 
 #include <stdio.h>
@@ -124,7 +125,13 @@ static void gather_all(void)
     }
 }
 
-static void report(const struct plan *plan, bool times, MPI_Comm comm, uint64_t checksum, double seconds, long *failed)
+/* A program's seconds, and how far apart two processes' cores were before and after. */
+struct times {
+    double seconds, before, after;
+};
+
+static void report(const struct plan *plan, bool prints_times, MPI_Comm comm, uint64_t checksum, const struct times *times,
+                   long *failed)
 {
     int rank;
     long wrong = atomic_exchange(&wrongs, 0), sum = 0;
@@ -133,18 +140,19 @@ static void report(const struct plan *plan, bool times, MPI_Comm comm, uint64_t 
     MPI_Comm_rank(comm, &rank);
     MPI_Allreduce(&wrong, &sum, 1, MPI_LONG, MPI_SUM, comm);
     MPI_Reduce(&checksum, &total, 1, MPI_UINT64_T, MPI_SUM, 0, comm);
-    MPI_Reduce(&seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, comm);
+    MPI_Reduce(&times->seconds, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, comm);
     *failed += sum > 0;
     if (rank != 0 || sum > 0)
         return;
-    if (times)
-        printf("seed %llu: %.6f s\n", (unsigned long long)plan->seed, longest);
+    if (prints_times)
+        printf("seed %llu: %.6f s, cores %.0f and %.0f ns apart\n", (unsigned long long)plan->seed, longest, times->before,
+               times->after);
     else
         printf("seed %llu: ok, checksum %016llx\n", (unsigned long long)plan->seed, (unsigned long long)total);
     fflush(stdout);
 }
 
-static void run_seed(uint64_t seed, bool times, long *failed)
+static void run_seed(uint64_t seed, bool prints_times, long *failed)
 {
     static struct plan plan;
     int rank, ranks;
@@ -159,10 +167,13 @@ static void run_seed(uint64_t seed, bool times, long *failed)
     }
     MPI_Comm comm;
     MPI_Comm_split(MPI_COMM_WORLD, rank < plan.ranks ? 0 : MPI_UNDEFINED, rank, &comm);
+    struct times times = {0, prints_times ? cores_apart() : 0, 0};
+    uint64_t checksum;
+    if (comm != MPI_COMM_NULL)
+        times.seconds = run_plan(&plan, comm, &checksum);
+    times.after = prints_times ? cores_apart() : 0;
     if (comm != MPI_COMM_NULL) {
-        uint64_t checksum;
-        double seconds = run_plan(&plan, comm, &checksum);
-        report(&plan, times, comm, checksum, seconds, failed);
+        report(&plan, prints_times, comm, checksum, &times, failed);
         MPI_Comm_free(&comm);
     }
     gather_all();

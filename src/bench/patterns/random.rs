@@ -69,14 +69,22 @@ pub fn measure(
     case.measure(runs::USUAL, rounds, progress)
 }
 
-/// The time of all steps on the slowest process.
+/// The time of all steps on the slowest process, and how far apart the cores were.
 fn read(text: &str, seed: u64) -> Result<Found, String> {
     let start = format!("seed {seed}: ");
     let said = text.lines().find_map(|line| line.strip_prefix(&start));
-    let seconds = said.and_then(|said| said.strip_suffix(" s")?.parse().ok());
-    seconds
-        .map(|seconds| Found {
+    let numbers = said.and_then(|said| {
+        let (seconds, apart) = said.split_once(" s, cores ")?;
+        let (before, after) = apart.strip_suffix(" ns apart")?.split_once(" and ")?;
+        Some((
+            seconds.parse().ok()?,
+            [before.parse().ok()?, after.parse().ok()?],
+        ))
+    });
+    numbers
+        .map(|(seconds, apart)| Found {
             seconds: vec![seconds],
+            apart: vec![apart],
             ..Found::default()
         })
         .ok_or_else(|| "it reported no time".to_owned())
@@ -88,9 +96,14 @@ mod tests {
 
     #[test]
     fn the_time_of_a_seed_is_read() {
-        let text = "noise\nseed 17: 0.041500 s\n";
-        assert_eq!(read(text, 17).map(|found| found.seconds), Ok(vec![0.0415]));
+        let text = "noise\nseed 17: 0.041500 s, cores 57 and 330 ns apart\n";
+        let found = read(text, 17).expect("the line");
+        assert_eq!(
+            (found.seconds, found.apart),
+            (vec![0.0415], vec![[57.0, 330.0]])
+        );
         assert!(read(text, 1).is_err());
+        assert!(read("seed 17: 0.041500 s", 17).is_err());
         assert!(read("seed 17: wrong: rank 1", 17).is_err());
     }
 }

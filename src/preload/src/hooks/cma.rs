@@ -66,10 +66,14 @@ unsafe extern "C" fn read_for(
                 source: from.iov_base as usize,
                 bytes: to.iov_len,
             };
-            // SAFETY: the caller answers for the target as it does to the system call.
-            let done = phase::guarded(|| unsafe { read_once(&read, next, caller) });
-            if let Some(done) = done.flatten() {
-                return done;
+            // SAFETY: this thread's own words; null, or the present call's message, which is only compared.
+            let is_matched = unsafe { !(*words::thread()).active.is_null() };
+            if is_matched || read.may_be_direct() {
+                // SAFETY: the caller answers for the target as it does to the system call.
+                let done = phase::guarded(|| unsafe { read_once(&read, next, caller) });
+                if let Some(done) = done.flatten() {
+                    return done;
+                }
             }
         }
     }
@@ -153,6 +157,10 @@ unsafe fn read_by(
         None => Owner::NONE,
     };
     session.note_copy_site(owner, caller, read.bytes);
+    if session.reader.leaves(read) {
+        // SAFETY: as the caller promises.
+        return unsafe { leave(session, read, next, owner) };
+    }
     let before = clock::now();
     let chooser = match owner.routine {
         Some(routine) => Chooser::Site(routine),
@@ -209,6 +217,31 @@ unsafe fn read_by(
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
+    done
+}
+
+/// Has the kernel make a read from which only its message's node learns.
+///
+/// # Safety
+/// As [`read_once`].
+unsafe fn leave(session: &mut Session, read: &Read, next: Kernel, owner: Owner) -> ssize_t {
+    let node = session.engine.observed(owner.node);
+    let is_timed = node.is_some_and(|node| node.timed);
+    let before = if is_timed { clock::now() } else { 0 };
+    // SAFETY: as the caller promises.
+    let done = unsafe { session.reader.copy_by_kernel(read, next, false) };
+    if let Ok(bytes) = usize::try_from(done) {
+        let ticks = match is_timed {
+            true => clock::now().wrapping_sub(before),
+            false => 0,
+        };
+        if bytes == read.bytes {
+            session.reader.count_kernel(read);
+        }
+        note(session, owner, |node| {
+            node.copied_by_kernel(bytes, ticks, false)
+        });
+    }
     done
 }
 

@@ -6,6 +6,9 @@ use copytune_protocol::{Kernel, PAGE, residence};
 use core::ffi::c_void;
 use libc::{c_ulong, iovec, pid_t};
 
+/// Shorter messages are not read directly: they hold hardly a whole page.
+const MIN_DIRECT_BYTES: usize = 2 * PAGE;
+
 /// One read, as process_vm_readv is asked for it.
 #[derive(Debug, Clone, Copy)]
 pub struct Read {
@@ -26,6 +29,12 @@ impl Read {
             start: self.source.next_multiple_of(PAGE),
             end: (self.source + self.bytes) & !(PAGE - 1),
         }
+    }
+
+    /// Whether it may ever be read directly: most of a shorter message, or of one that has fewer whole pages, would be the kernel's still.
+    #[inline]
+    pub fn may_be_direct(&self) -> bool {
+        self.bytes >= MIN_DIRECT_BYTES && self.pages().bytes() * 2 >= self.bytes
     }
 
     /// Whether pages of the target may not be there yet, so that whoever copies waits until the kernel has made them.

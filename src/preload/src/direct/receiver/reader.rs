@@ -17,22 +17,22 @@ use copytune_core::direct::promotion_budget::{Account, KernelCopy, Urgency};
 use copytune_core::direct::targets::Targets;
 use copytune_core::routines::CopyFn;
 use copytune_core::state::format::{DirectClass, DirectCopies};
+use copytune_protocol::Kernel;
 use copytune_protocol::arena::RequestKind;
 use copytune_protocol::peer::Peer;
 use copytune_protocol::requests::MIN_UNSHOWN_BYTES;
-use copytune_protocol::{Kernel, PAGE};
 use core::sync::atomic::Ordering::Acquire;
 use libc::{iovec, pid_t};
 use std::sync::Arc;
 
-/// Shorter messages are not read directly: they hold hardly a whole page.
-pub const MIN_DIRECT_BYTES: usize = 2 * PAGE;
 /// Without PROCMAP_QUERY, only copies that take the kernel longer than reading /proc/PID/maps.
 const MIN_BYTES_WITHOUT_QUERY: usize = 512 * 1024;
-/// Reads from a process before its arena is looked for, which takes 0.2 ms, and the seconds that its kernel copies must have taken. For the
-/// first process, and where earlier runs have shown that it pays, the second read will do: what it gains begins earlier.
+/// Reads from a process before its arena is looked for, which takes 0.1 to 0.2 ms, and the seconds that its kernel copies must have taken.
+/// Where earlier runs have shown that it pays, the second read will do.
 const READS_BEFORE_OPENING: u32 = 2;
 const SECONDS_BEFORE_OPENING: f64 = 2e-4;
+/// The same for the first process. No promotion of one buffer pays before copies have taken twice as long.
+const SECONDS_BEFORE_FIRST: f64 = 1e-4;
 /// Requests for short buffers in a row that may stay without an answer.
 const MOST_UNMET: u8 = 8;
 /// So many short messages are left alone then, in case that the program goes on to send such that are shown.
@@ -146,6 +146,30 @@ pub enum Outcome {
 }
 
 impl Reader {
+    /// Whether the kernel copies the message and nothing more is to be learnt from that, as for most messages of a program that gains
+    /// nothing by direct copies: then no clock is read. What had to be counted was.
+    #[inline]
+    pub fn leaves(&mut self, read: &Read) -> bool {
+        if !read.may_be_direct() {
+            return true;
+        }
+        let Some(index) = self.find(read.process) else {
+            return false;
+        };
+        let Some(known) = self.peers.get(index) else {
+            return false;
+        };
+        let Some(peer) = &known.peer else {
+            return known.is_looked_for;
+        };
+        self.ranges.find(read).is_some_and(|range| {
+            let generation = peer.words().generation.load(Acquire);
+            !range.direct
+                && range.generation == generation
+                && range.buffer.waits(&mut self.account, read.bytes)
+        })
+    }
+
     /// Makes the read directly if that can be done and is chosen. `before`: what the clock says.
     ///
     /// # Safety
@@ -174,9 +198,6 @@ impl Reader {
         chooser: Chooser,
         before: u64,
     ) -> Option<Outcome> {
-        if read.bytes < MIN_DIRECT_BYTES {
-            return None;
-        }
         let index = self.find(read.process)?;
         let Known {
             peer: Some(peer),
@@ -299,7 +320,7 @@ impl Reader {
     /// The kernel has made a read, completely.
     #[inline]
     pub fn count_kernel(&mut self, read: &Read) {
-        if read.bytes >= MIN_DIRECT_BYTES {
+        if read.may_be_direct() {
             self.kernel_bytes += read.bytes as u64;
         }
     }
@@ -373,8 +394,7 @@ impl Reader {
     #[inline]
     pub fn is_fresh(&mut self, read: &Read) -> Option<bool> {
         // The first time says nothing.
-        let is_due = read.bytes >= MIN_DIRECT_BYTES
-            && (self.ranges.find(read)).is_some_and(|range| range.buffer.is_due());
+        let is_due = (self.ranges.find(read)).is_some_and(|range| range.buffer.is_due());
         is_due.then(|| read.may_have_new_target(&mut self.targets))
     }
 
@@ -387,9 +407,6 @@ impl Reader {
         (ticks, is_fresh): (u64, Option<bool>),
         chooser: Chooser,
     ) {
-        if read.bytes < MIN_DIRECT_BYTES {
-            return;
-        }
         let is_short = read.has_edges() && read.bytes < MIN_UNSHOWN_BYTES && !is_forced();
         if is_short && self.is_left_alone(read) {
             return;
@@ -431,10 +448,13 @@ impl Reader {
         if known.peer.is_none() {
             known.reads = known.reads.saturating_add(1);
             known.taken = known.taken.saturating_add(ticks);
+            let enough = match self.has_looked {
+                true => SECONDS_BEFORE_OPENING,
+                false => SECONDS_BEFORE_FIRST,
+            };
             let is_time = known.reads >= READS_BEFORE_OPENING
                 && (is_forced()
-                    || !self.has_looked
-                    || known.taken as f64 >= SECONDS_BEFORE_OPENING * clock::rate()
+                    || known.taken as f64 >= enough * clock::rate()
                     || self.account.pays_at_once(read.bytes));
             if known.is_looked_for || !is_time {
                 return;
@@ -462,9 +482,7 @@ impl Reader {
             // Its bounds may never recur.
             return;
         }
-        if pages.bytes() * 2 < read.bytes
-            || (read.bytes < MIN_BYTES_WITHOUT_QUERY && !peer.mappings.are_quick())
-        {
+        if read.bytes < MIN_BYTES_WITHOUT_QUERY && !peer.mappings.are_quick() {
             return;
         }
         let urgency = match (is_forced(), chooser) {
