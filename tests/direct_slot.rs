@@ -29,8 +29,18 @@ fn a_number_is_of_what_is_shown_and_promised() {
     assert!(!sender.notice.is_shown_by(life.unwrap()));
     sender.show(3, None);
     assert_eq!(sender.number(), None, "the promise was about another one");
+    sender.show_and(4, life, false);
+    assert_eq!(
+        sender.number(),
+        None,
+        "whoever receives, too, promises nothing"
+    );
+    assert!(sender.notice.shows(sender.start, BYTES));
+    assert!(!sender.notice.shows(sender.start, BYTES - 1));
+    assert!(sender.notice.is_shown_by(life.unwrap()));
     sender.show(4, life);
     sender.notice.assign(0, 0);
+    assert!(!sender.notice.shows(sender.start, BYTES));
     assert_eq!(sender.number(), None);
     assert_eq!(sender.notice.number(0, 0), None);
     sender.answer();

@@ -72,8 +72,9 @@ impl Owner {
         let start = self.message(number);
         // SAFETY: mapped memory.
         unsafe {
+            let own = (0, COPY, &ANSWERS);
             self.notices
-                .show(self.arena, start, BYTES, self.sends, (0, COPY, &ANSWERS))
+                .show(self.arena, start, BYTES, (self.sends, true), own)
         }
     }
 

@@ -223,9 +223,15 @@ impl Sender {
         self.lay_part(0, WHOLE, offset);
     }
 
+    /// Who has a life promises to locate the message.
     pub fn show(&self, number: u64, life: Option<usize>) {
+        self.show_and(number, life, life.is_some());
+    }
+
+    pub fn show_and(&self, number: u64, life: Option<usize>, promises: bool) {
+        let holder = (life, promises);
         // SAFETY: a notice of its own, a message that stays mapped.
-        unsafe { self.notice.show(self.start, BYTES, number, life, COPY) };
+        unsafe { self.notice.show(self.start, BYTES, number, holder, COPY) };
     }
 
     pub fn answer(&self) {

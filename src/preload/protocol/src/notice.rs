@@ -72,8 +72,8 @@ impl Notice {
         (&raw const *self).wrapping_add(1).cast_mut().cast()
     }
 
-    /// Shows the message's ends under `number`. With a life, the calling thread's, it promises to locate the whole
-    /// pages.
+    /// Shows the message's ends under `number`, for as long as the life, the calling thread's, is known to last. `promises`: the owner will
+    /// locate the whole pages.
     ///
     /// # Safety
     /// The notice lies in the calling process's own arena; the message is readable, and has at least one whole page; `copy` is
@@ -83,7 +83,7 @@ impl Notice {
         start: usize,
         bytes: usize,
         number: u64,
-        life: Option<usize>,
+        (life, promises): (Option<usize>, bool),
         copy: Copy,
     ) {
         let (head, tail) = ends(start, bytes);
@@ -102,7 +102,7 @@ impl Notice {
         }
         let holder = life.map_or(NO_LIFE, |life| life as u64);
         self.life.store(holder, Relaxed);
-        if life.is_some() {
+        if promises {
             self.asking.store(number, Relaxed);
         }
         self.shown.store(number, Release);
@@ -163,6 +163,12 @@ impl Notice {
         let number = self.shown.load(Acquire);
         (number != 0 && self.is_of(start, bytes) && self.asking.load(Relaxed) == number)
             .then_some(number)
+    }
+
+    /// Whether that message is shown, whoever finds out where it lies.
+    #[inline]
+    pub fn shows(&self, start: usize, bytes: usize) -> bool {
+        self.is_shown() && self.is_of(start, bytes)
     }
 
     /// Where in the arena the whole pages lie, and have lain since the message is shown under `number`. If the owner

@@ -170,7 +170,7 @@ impl Notices {
     }
 
     /// Shows a message that the calling thread is sending, the program's `sends`-th send; the notice is the caller's to hide when
-    /// that ends. The calling thread's words are at `thread`.
+    /// that ends. `tells`: the thread may find out where it lies. The calling thread's words are at `thread`.
     ///
     /// # Safety
     /// The message is readable; `copy` is memcpy(3).
@@ -179,7 +179,7 @@ impl Notices {
         arena: &'static Arena,
         start: usize,
         bytes: usize,
-        sends: u32,
+        (sends, tells): (u32, bool),
         (thread, copy, answers): (usize, Copy, &Answers),
     ) -> Option<&'static Notice> {
         let number = self.find(start, bytes)?;
@@ -190,9 +190,10 @@ impl Notices {
             true => self.life(arena, thread),
             false => None,
         };
+        let promises = tells && life.is_some();
         // SAFETY: as the caller promises; a message that has a notice has a whole page.
-        unsafe { notice.show(start, bytes, self.shown, life, copy) };
-        if life.is_some() {
+        unsafe { notice.show(start, bytes, self.shown, (life, promises), copy) };
+        if promises {
             (answers.ask)(notice);
         }
         Some(notice)

@@ -124,7 +124,8 @@ impl Session {
             receive.is_empty() || receive.end <= send.start || send.end <= receive.start;
         let until = match entry.is_blocking {
             _ if !is_left_alone => Until::Unknown,
-            true => Until::Return,
+            true if receive.is_empty() || self.reader.has_read_directly() => Until::Return,
+            true => Until::Exchange,
             false => self.until_later(dormant),
         };
         self.shown = direct::sending(send.start, send.end, sent, until).map(|it| (it, entry));

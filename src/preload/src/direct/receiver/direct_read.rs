@@ -264,8 +264,11 @@ unsafe fn copy_shown(
     routine: CopyFn,
 ) -> Option<()> {
     let notice = notice_at(peer, view)?;
-    let number = notice.number(read.source, read.bytes)?;
+    if !notice.shows(read.source, read.bytes) {
+        return None;
+    }
     (view.is_shown, view.unshown) = (true, 0);
+    let number = notice.number(read.source, read.bytes)?;
     let whole = pages(read.source, read.bytes);
     let bytes = whole.end.checked_sub(whole.start)?;
     let head = whole.start - read.source;

@@ -53,6 +53,8 @@ pub struct Reader {
     has_looked: bool,
     /// When the first message was read.
     began: Option<u64>,
+    /// See [`Reader::has_read_directly`].
+    has_read: bool,
     /// Messages that were read directly, their bytes, and those that the kernel copied of messages that are long enough.
     messages: u64,
     bytes: u64,
@@ -76,6 +78,7 @@ impl Default for Reader {
             account,
             has_looked: false,
             began: None,
+            has_read: false,
             messages: 0,
             bytes: 0,
             kernel_bytes: 0,
@@ -186,6 +189,11 @@ impl Reader {
         unsafe { self.try_read(read, kernel, chooser, before) }.unwrap_or(Outcome::Impossible)
     }
 
+    /// Whether a message was read directly since that was asked last.
+    pub fn has_read_directly(&mut self) -> bool {
+        core::mem::take(&mut self.has_read)
+    }
+
     /// `None`: it cannot be made directly.
     ///
     /// # Safety
@@ -253,6 +261,7 @@ impl Reader {
                     *unmet = 0;
                 }
             }
+            self.has_read = true;
             self.messages += 1;
             self.bytes += read.bytes as u64;
             if plan.timed {

@@ -196,6 +196,9 @@ fn hide_others_now(start: usize, end: usize) {
 pub enum Until {
     /// With its call: a notice may show the message, and the caller hides it at the return.
     Return,
+    /// The same of a call that receives, too, and has a message read by the kernel: whoever waits for that waits for all that this thread
+    /// does. So it does not tell where its own message lies, and the receiver asks.
+    Exchange,
     /// Nothing is known.
     Unknown,
     /// With a later call of the same thread. This is the one with that number.
@@ -213,7 +216,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
         start,
         end,
         is_contiguous: bytes == (end - start) as u64,
-        is_blocking: until == Until::Return,
+        is_blocking: matches!(until, Until::Return | Until::Exchange),
     };
     let sends = SENDS.load(Relaxed);
     let looks = LOOKED.load(Relaxed) != sends / SENDS_PER_LOOK;
@@ -230,7 +233,8 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
         // SAFETY: the program sends it.
         true => unsafe {
             let own = (tls::block() as usize, next::memmove(), &progress::ANSWERS);
-            owner.notices.show(arena, start, end - start, sends, own)
+            let tells = until != Until::Exchange;
+            (owner.notices).show(arena, start, end - start, (sends, tells), own)
         },
         false => None,
     };
@@ -278,7 +282,7 @@ impl Owner {
         }
         let call = match until {
             Until::After(call) => Some(call),
-            Until::Return | Until::Unknown => None,
+            Until::Return | Until::Exchange | Until::Unknown => None,
         };
         let is_wanted = message.is_contiguous && !met.ranges.is_empty();
         if is_wanted && (message.may_gain() || is_forced()) {
