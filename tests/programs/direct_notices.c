@@ -60,6 +60,29 @@ static void pass(unsigned char *out, size_t length, int kind) {
     memset(out, 0x33, length);
 }
 
+/* Messages in both directions at once; rank 1 sends `length` bytes from `offset` on. */
+static void exchange_all(size_t length, size_t offset) {
+    int other = 1 - check_rank;
+    unsigned char *own = pages(NULL, LENGTH), *out = own + (check_rank == 1 ? offset : 0);
+    size_t sent = check_rank == 1 ? length : LENGTH, received = check_rank == 1 ? LENGTH : length;
+    for (int i = 0; i < TURNS; i++) {
+        seed += 2;
+        check_fill(out, sent, seed + (uint64_t)check_rank);
+        memset(in, 0x5a, received + 1);
+        MPI_Sendrecv(out, (int)sent, MPI_BYTE, other, 1, in, (int)received, MPI_BYTE, other, 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        memset(out, 0x33, sent);
+        check_equal(in, received, seed + (uint64_t)other);
+        CHECK(in[received] == 0x5a);
+    }
+    CHECK(munmap(own, LENGTH) == 0);
+}
+
+/* The second message has one whole page, too little to be read directly. */
+static void one_sided(void) { exchange_all(9000, 2048); }
+
+static void two_sided(void) { exchange_all(LENGTH, 0); }
+
 /* All messages in one way. */
 static void pass_all(int kind) {
     unsigned char *even = pages(NULL, LENGTH), *odd = pages(NULL, LENGTH), *attached = malloc(LENGTH + MPI_BSEND_OVERHEAD);
@@ -322,7 +345,7 @@ static void killed(void) {
 
 int main(int argc, char **argv) {
     static const struct way ways[] = {
-        {"exchanged", exchanged}, {"alternating", alternating}, {"given_back", given_back}, {"parts", parts}, {"joined", joined}, {"numerous", numerous}, {"threads", threads}, {"crowd", crowd}, {"killed", killed}};
+        {"exchanged", exchanged}, {"alternating", alternating}, {"given_back", given_back}, {"parts", parts}, {"joined", joined}, {"numerous", numerous}, {"threads", threads}, {"crowd", crowd}, {"one_sided", one_sided}, {"two_sided", two_sided}, {"killed", killed}};
     int provided, wanted = MPI_THREAD_SINGLE;
     CHECK(argc > 1);
     if (argc > 2) delay = strtol(argv[2], NULL, 10);
