@@ -337,13 +337,17 @@ impl Buffer {
                 let usual = copy.price << self.losses;
                 let (wanted, is_known) = match advice {
                     Advice::Wait(times) => (usual.saturating_mul(times), false),
-                    _ if urgency == Urgency::Earned => (usual, false),
                     // What is left of the sends that earlier runs have shown must pay. Then come those that they have not.
                     Advice::AtOnce => {
                         let in_all = before.of_a_buffer(copy.price);
-                        let pays = self.missed.saturating_add(copy.price) <= in_all;
-                        (usual.max(in_all), pays)
+                        let pays = |missed: u64| missed.saturating_add(copy.price) <= in_all;
+                        match urgency == Urgency::Earned {
+                            true if pays(usual) => (usual, false),
+                            true => (usual.max(in_all), false),
+                            false => (usual.max(in_all), pays(self.missed)),
+                        }
                     }
+                    Advice::None if urgency == Urgency::Earned => (usual, false),
                     Advice::None => (usual, account.pays(copy.bytes)),
                 };
                 let left = wanted.saturating_sub(self.missed);

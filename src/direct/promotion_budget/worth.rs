@@ -162,6 +162,54 @@ mod tests {
         assert!(runs >= 3, "{runs}");
     }
 
+    /// Memory whose messages have ever other bounds is promoted when as much was missed as that costs. Where earlier runs have shown that
+    /// less than that comes after, it waits for as much as those had.
+    #[test]
+    fn what_is_to_be_earned_must_pay_by_what_comes_after() {
+        let asked = |potential| {
+            let mut account = Account::default();
+            let worth = Worth {
+                potential,
+                price: 4000,
+                ..Worth::default()
+            };
+            account.begin_with(
+                Paid {
+                    bytes: 65536,
+                    spent: 0,
+                    saved: 0,
+                    worth,
+                },
+                MOST,
+            );
+            let mut buffer = Buffer::default();
+            (0..100).find(|&read| {
+                let copy = KernelCopy {
+                    bytes: 65536,
+                    gain: 100,
+                    is_first: read == 0,
+                    price: 1000,
+                    credit: ALLOWED,
+                };
+                buffer.read_by_kernel(&mut account, copy, Urgency::Earned)
+            })
+        };
+        // In all 1.33, 1.67 and 2 of its price, as the program sees it.
+        let [hardly, little, enough] = [4000, 5000, 6000].map(asked);
+        assert!(
+            enough.is_some_and(|read| (10..15).contains(&read)),
+            "{enough:?}"
+        );
+        assert!(
+            hardly.is_some_and(|read| (13..18).contains(&read)),
+            "{hardly:?}"
+        );
+        assert!(
+            little.is_some_and(|read| (16..21).contains(&read)),
+            "{little:?}"
+        );
+    }
+
     #[test]
     fn promotions_at_the_first_send_that_paid_are_made_again() {
         let worth = Worth {
