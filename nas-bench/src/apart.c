@@ -67,6 +67,9 @@ double cores_apart(void)
     }
     if (line == NULL)
         return 0;
+    /* Who comes first waits inside MPI: the other may need its progress to end what it does (Open MPI, whose last word on a window of
+       256 messages had found no room). */
+    MPI_Barrier(MPI_COMM_WORLD);
     double least = 0;
     for (int try = 0; try < TRIES; try++) {
         double start = now();

@@ -1,42 +1,31 @@
 //! The history of reads: which recur, which are made directly (see `direct_read`), and by which routine.
 
-use crate::direct::receiver::cooperative_copy::Cooperation;
+mod known;
+mod record;
+
+use crate::direct::receiver::candidates;
 use crate::direct::receiver::direct_read;
 use crate::direct::receiver::ranges::Ranges;
 use crate::direct::receiver::read::Read;
-use crate::direct::receiver::{candidates, peers};
-use crate::direct::shared::report::{self, explain};
+use crate::direct::shared::report;
 use crate::direct::shared::switches::is_forced;
-use crate::sys::cancellation::held_back;
 use crate::sys::clock;
-use crate::sys::log::{self, Level};
-use copytune_core::direct::extents::Extents;
 use copytune_core::direct::mechanism::{Plan, Way};
 use copytune_core::direct::mechanisms::Mechanisms;
 use copytune_core::direct::promotion_budget::{Account, KernelCopy, Urgency};
 use copytune_core::direct::targets::Targets;
 use copytune_core::routines::CopyFn;
-use copytune_core::state::format::{DirectClass, DirectCopies};
 use copytune_protocol::Kernel;
 use copytune_protocol::arena::RequestKind;
 use copytune_protocol::peer::Peer;
 use copytune_protocol::requests::MIN_UNSHOWN_BYTES;
 use core::sync::atomic::Ordering::Acquire;
+use known::Known;
 use libc::{iovec, pid_t};
 use std::sync::Arc;
 
 /// Without PROCMAP_QUERY, only copies that take the kernel longer than reading /proc/PID/maps.
 const MIN_BYTES_WITHOUT_QUERY: usize = 512 * 1024;
-/// Reads from a process before its arena is looked for, which takes 0.1 to 0.2 ms, and the seconds that its kernel copies must have taken.
-/// Where earlier runs have shown that it pays, the second read will do.
-const READS_BEFORE_OPENING: u32 = 2;
-const SECONDS_BEFORE_OPENING: f64 = 2e-4;
-/// The same for the first process. No promotion of one buffer pays before copies have taken twice as long.
-const SECONDS_BEFORE_FIRST: f64 = 1e-4;
-/// Requests for short buffers in a row that may stay without an answer.
-const MOST_UNMET: u8 = 8;
-/// So many short messages are left alone then, in case that the program goes on to send such that are shown.
-const LEFT_ALONE: u16 = 256;
 /// The first direct reads of a range, which meet new pages and take longer: no way of copying is judged by them.
 const READS_OF_NEW_PAGES: u32 = 2;
 
@@ -87,41 +76,6 @@ impl Default for Reader {
     }
 }
 
-#[derive(Debug)]
-struct Known {
-    process: pid_t,
-    reads: u32,
-    /// What the kernel's copies took, in ticks.
-    taken: u64,
-    is_looked_for: bool,
-    peer: Option<Arc<Peer>>,
-    cooperation: Cooperation,
-    mechanisms: Mechanisms,
-    extents: Extents,
-    /// Short buffers with edges in a row that were asked for and are not known to have come: their sends are not shown, so their
-    /// owner does not promote them ([`Message::may_gain`](copytune_protocol::requests::Message::may_gain)).
-    unmet: u8,
-    /// Messages of that kind until one may be asked for again.
-    left_alone: u16,
-}
-
-impl Known {
-    fn new(process: pid_t) -> Self {
-        Self {
-            process,
-            reads: 0,
-            taken: 0,
-            is_looked_for: false,
-            peer: None,
-            cooperation: Cooperation::default(),
-            mechanisms: Mechanisms::new(candidates::new_mechanism()),
-            extents: Extents::default(),
-            unmet: 0,
-            left_alone: 0,
-        }
-    }
-}
-
 /// Who chooses how a message is copied.
 #[derive(Debug, Clone, Copy)]
 pub enum Chooser {
@@ -163,7 +117,7 @@ impl Reader {
             return false;
         };
         let Some(peer) = &known.peer else {
-            return known.is_looked_for;
+            return known.is_hopeless();
         };
         self.ranges.find(read).is_some_and(|range| {
             let generation = peer.words().generation.load(Acquire);
@@ -334,62 +288,6 @@ impl Reader {
         }
     }
 
-    /// What it has come to.
-    pub fn direct_copies(&self) -> DirectCopies {
-        let seconds = |ticks: u64| ticks as f64 / clock::rate();
-        let mut classes: Vec<DirectClass> = (self.account.paid())
-            .map(|paid| DirectClass {
-                bytes: paid.bytes as u64,
-                routine: String::new(),
-                spent: seconds(paid.spent),
-                saved: seconds(paid.saved),
-                potential: seconds(paid.worth.potential),
-                price: seconds(paid.worth.price),
-                tried: seconds(paid.worth.tried),
-                kept: seconds(paid.worth.kept),
-                ..self.costs(paid.bytes)
-            })
-            .collect();
-        for (bytes, best) in (self.peers.iter()).flat_map(|known| known.mechanisms.found()) {
-            let class = classes.iter_mut().find(|class| class.bytes == bytes as u64);
-            if let Some(class) = class.filter(|class| class.routine.is_empty()) {
-                candidates::name(best).clone_into(&mut class.routine);
-            }
-        }
-        let (spent, saved) = self.account.totals();
-        DirectCopies {
-            messages: self.messages,
-            bytes: self.bytes,
-            kernel_bytes: self.kernel_bytes,
-            kernel_shared: self.kernel_shared,
-            saved: seconds(saved),
-            promotions: seconds(spent),
-            classes,
-            // The rest is the process's, not a reader's.
-            ..DirectCopies::default()
-        }
-    }
-
-    /// What copies of a class of lengths took.
-    fn costs(&self, bytes: usize) -> DirectClass {
-        let mut costs = (self.peers.iter()).map(|known| known.mechanisms.costs(bytes));
-        let earlier = || {
-            candidates::earlier()
-                .iter()
-                .find(|earlier| earlier.paid.bytes == bytes)
-        };
-        let costs = costs
-            .find(|costs| costs.kernel.is_some())
-            .or_else(|| Some(earlier()?.costs))
-            .unwrap_or_default();
-        let seconds = |ticks: Option<f32>| f64::from(ticks.unwrap_or(0.0)) / clock::rate();
-        DirectClass {
-            kernel: seconds(costs.kernel),
-            direct: seconds(costs.direct),
-            ..DirectClass::default()
-        }
-    }
-
     /// The kernel has made a read, completely, that could have been made directly, in so many ticks.
     pub fn kernel_took(&mut self, read: &Read, is_shown: bool, ticks: u64) {
         if let Some(index) = self.find(read.process)
@@ -455,34 +353,8 @@ impl Reader {
         let is_fresh = is_fresh.unwrap_or(is_first);
         (known.mechanisms).copied_by_kernel(read.bytes, ticks, helped, is_fresh);
         if known.peer.is_none() {
-            known.reads = known.reads.saturating_add(1);
-            known.taken = known.taken.saturating_add(ticks);
-            let enough = match self.has_looked {
-                true => SECONDS_BEFORE_OPENING,
-                false => SECONDS_BEFORE_FIRST,
-            };
-            let is_time = known.reads >= READS_BEFORE_OPENING
-                && (is_forced()
-                    || known.taken as f64 >= enough * clock::rate()
-                    || self.account.pays_at_once(read.bytes));
-            if known.is_looked_for || !is_time {
-                return;
-            }
-            (known.is_looked_for, self.has_looked) = (true, true);
-            let began = clock::now();
-            match held_back(|| peers::get(read.process, kernel)) {
-                Ok(peer) => known.peer = Some(peer),
-                Err(reason) => explain(reason),
-            }
-            log::say(
-                Level::Debug,
-                format_args!(
-                    "looked for the arena of process {} after {:.3} ms of its copies, in {:.3} ms",
-                    read.process,
-                    clock::milliseconds(known.taken),
-                    clock::milliseconds(clock::now().wrapping_sub(began))
-                ),
-            );
+            let pays = is_forced() || self.account.pays_at_once(read.bytes);
+            known.look_for_arena(kernel, ticks, pays, &mut self.has_looked);
         }
         let Some(peer) = &known.peer else {
             return;
@@ -534,11 +406,11 @@ impl Reader {
                 .buffer
                 .read_by_kernel(&mut self.account, copy, urgency)
             {
-                if is_short {
-                    (known.unmet, known.left_alone) = (known.unmet.saturating_add(1), LEFT_ALONE);
-                }
                 peer.words()
                     .ask(read.source, read.bytes, RequestKind::Promotion);
+                if is_short {
+                    known.ask_for_short();
+                }
             }
         }
     }
@@ -548,11 +420,7 @@ impl Reader {
         let Some(index) = self.find(read.process) else {
             return false;
         };
-        let known = self.peers.get_mut(index);
-        known.is_some_and(|known| {
-            known.left_alone = known.left_alone.saturating_sub(1);
-            known.unmet >= MOST_UNMET && known.left_alone > 0
-        })
+        self.peers.get_mut(index).is_some_and(Known::is_left_alone)
     }
 
     #[inline]

@@ -1,0 +1,64 @@
+//! What a thread's reads have come to, for the state.
+
+use super::Reader;
+use crate::direct::receiver::candidates;
+use crate::sys::clock;
+use copytune_core::state::format::{DirectClass, DirectCopies};
+
+impl Reader {
+    /// What it has come to.
+    pub fn direct_copies(&self) -> DirectCopies {
+        let seconds = |ticks: u64| ticks as f64 / clock::rate();
+        let mut classes: Vec<DirectClass> = (self.account.paid())
+            .map(|paid| DirectClass {
+                bytes: paid.bytes as u64,
+                routine: String::new(),
+                spent: seconds(paid.spent),
+                saved: seconds(paid.saved),
+                potential: seconds(paid.worth.potential),
+                price: seconds(paid.worth.price),
+                tried: seconds(paid.worth.tried),
+                kept: seconds(paid.worth.kept),
+                ..self.costs(paid.bytes)
+            })
+            .collect();
+        for (bytes, best) in (self.peers.iter()).flat_map(|known| known.mechanisms.found()) {
+            let class = classes.iter_mut().find(|class| class.bytes == bytes as u64);
+            if let Some(class) = class.filter(|class| class.routine.is_empty()) {
+                candidates::name(best).clone_into(&mut class.routine);
+            }
+        }
+        let (spent, saved) = self.account.totals();
+        DirectCopies {
+            messages: self.messages,
+            bytes: self.bytes,
+            kernel_bytes: self.kernel_bytes,
+            kernel_shared: self.kernel_shared,
+            saved: seconds(saved),
+            promotions: seconds(spent),
+            classes,
+            // The rest is the process's, not a reader's.
+            ..DirectCopies::default()
+        }
+    }
+
+    /// What copies of a class of lengths took.
+    fn costs(&self, bytes: usize) -> DirectClass {
+        let mut costs = (self.peers.iter()).map(|known| known.mechanisms.costs(bytes));
+        let earlier = || {
+            candidates::earlier()
+                .iter()
+                .find(|earlier| earlier.paid.bytes == bytes)
+        };
+        let costs = costs
+            .find(|costs| costs.kernel.is_some())
+            .or_else(|| Some(earlier()?.costs))
+            .unwrap_or_default();
+        let seconds = |ticks: Option<f32>| f64::from(ticks.unwrap_or(0.0)) / clock::rate();
+        DirectClass {
+            kernel: seconds(costs.kernel),
+            direct: seconds(costs.direct),
+            ..DirectClass::default()
+        }
+    }
+}
