@@ -180,7 +180,6 @@ fn all_ways_of_copying_add_and_what_an_older_version_left_out_is_none() {
     assert_eq!((copied.shared, copied.total()), (20, 2 * (55 + 9 + 3)));
 }
 
-/// What a replay run records of an interval: that it was executed, nothing else.
 #[test]
 fn what_a_run_did_not_find_of_direct_copies_stays() {
     let state = |around, mebibyte, forks| RankState {
@@ -200,6 +199,7 @@ fn what_a_run_did_not_find_of_direct_copies_stays() {
     assert_eq!(prices(state(0.5, 0.0, 1.5)), (0.5, 2.0, 1.5));
 }
 
+/// What a replay run records of an interval: that it was executed, nothing else.
 fn replayed(offsets: &[u64]) -> RankState {
     let mut run = rank_state(offsets, 0);
     run.saved_at = 500;

@@ -168,7 +168,7 @@ static void run_seed(uint64_t seed, bool prints_times, long *failed)
     MPI_Comm comm;
     MPI_Comm_split(MPI_COMM_WORLD, rank < plan.ranks ? 0 : MPI_UNDEFINED, rank, &comm);
     struct times times = {0, prints_times ? cores_apart() : 0, 0};
-    uint64_t checksum;
+    uint64_t checksum = 0;
     if (comm != MPI_COMM_NULL)
         times.seconds = run_plan(&plan, comm, &checksum);
     times.after = prints_times ? cores_apart() : 0;

@@ -430,7 +430,8 @@ impl Owner {
         while done < bytes {
             let length = CHUNK_BYTES.min(bytes - done);
             let promoted = before + done as u64;
-            if !headroom::is_for(length, promoted) {
+            let is_trifle = headroom::is_trifle(promoted + length as u64);
+            if !is_trifle && !headroom::is_for(length, promoted) {
                 break;
             }
             // SAFETY: whole pages inside a buffer that is being sent, private and anonymous (eligibility::areas), and

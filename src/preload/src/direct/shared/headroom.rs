@@ -45,14 +45,16 @@ pub fn pretend(free: u64) {
     GIVEN.store(free, Ordering::Relaxed);
 }
 
+/// Whether so many bytes, promoted in all, are not worth the question.
+pub fn is_trifle(bytes: u64) -> bool {
+    bytes <= TRIFLE
+}
+
 /// Whether `bytes` bytes more may surely be taken and promoted, of a process that has promoted as many as that already: a forked
 /// child needs a copy of them all at once. The process may be put into another group at any moment, and others take memory, so what was
 /// found is remembered for [`RECENT`] only, and as [`PLENTY`] less.
 pub fn is_for(bytes: usize, promoted: u64) -> bool {
     let bytes = bytes as u64;
-    if promoted + bytes <= TRIFLE {
-        return true;
-    }
     let wanted = (bytes + RESERVED_BYTES).max((promoted + bytes) * FORKED_COPIES);
     let now = clock::now();
     let since = now.wrapping_sub(ASKED.load(Ordering::Relaxed)) as f64;
