@@ -2,7 +2,7 @@
 //! its promotion ([`promotion_budget`]), whether both sides should copy a message together ([`offer_trial`]),
 //! whether a peer's answer is waited for ([`patience`]), whether a process forks too often ([`fork_cost`]),
 //! which promotions share what was asked of the kernel before them ([`burst`]), which are made in one step ([`batch`]),
-//! and which targets' pages are asked for ([`targets`]).
+//! which targets' pages are asked for ([`targets`]), and which messages are not worth a look ([`recurrence`]).
 //!
 //! Knows no clock, no memory and no processes.
 
@@ -16,4 +16,5 @@ pub mod mechanisms;
 pub mod offer_trial;
 pub mod patience;
 pub mod promotion_budget;
+pub mod recurrence;
 pub mod targets;

@@ -9,8 +9,6 @@ use libc::pid_t;
 
 /// Entries of the table, each with room for two.
 const PAIRS: usize = 2048;
-/// Bounds of short messages that are kept.
-const SEEN: usize = 256;
 
 /// A range of a process that was read.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,15 +37,16 @@ impl Range {
 pub(super) struct Ranges {
     /// Made as they are needed: all at once they would take a tenth of a millisecond, which the first message would wait for.
     pairs: Vec<Option<Box<[Range; 2]>>>,
-    /// Marks of the bounds of short messages that lay in memory of others, by which those that recur are told from those that do not.
-    seen: [u16; SEEN],
+    /// Marks of those in each pair. Messages of ever other lengths are looked up in vain, and each pair that had to be looked at for that
+    /// would be fetched from memory (a third of a microsecond).
+    marks: [[u8; 2]; PAIRS],
 }
 
 impl Default for Ranges {
     fn default() -> Self {
         Self {
             pairs: Vec::new(),
-            seen: [0; SEEN],
+            marks: [[0; 2]; PAIRS],
         }
     }
 }
@@ -56,7 +55,11 @@ impl Ranges {
     /// The entry of a read.
     #[inline]
     pub fn find(&mut self, read: &Read) -> Option<&mut Range> {
-        let pair = self.pairs.get_mut(place(read))?.as_mut()?;
+        let (place, mark) = place(read);
+        if !self.marks.get(place)?.contains(&mark) {
+            return None;
+        }
+        let pair = self.pairs.get_mut(place)?.as_mut()?;
         pair.iter_mut().find(|range| range.is_of(read))
     }
 
@@ -65,12 +68,16 @@ impl Ranges {
         if self.pairs.is_empty() {
             self.pairs = vec![None; PAIRS];
         }
-        let pair = self.pairs.get_mut(place(read))?.get_or_insert_default();
+        let (place, mark) = place(read);
+        let pair = self.pairs.get_mut(place)?.get_or_insert_default();
         if let Some(found) = pair.iter().position(|range| range.is_of(read)) {
             return pair.get_mut(found);
         }
-        let uses = |range: &&mut Range| range.buffer.reads().saturating_add(range.buffer.gains());
-        let range = pair.iter_mut().min_by_key(uses)?;
+        let uses = |range: &Range| range.buffer.reads().saturating_add(range.buffer.gains());
+        let [first, second] = &**pair;
+        let number = usize::from(uses(second) < uses(first));
+        *self.marks.get_mut(place)?.get_mut(number)? = mark;
+        let range = pair.get_mut(number)?;
         *range = Range {
             process: read.process,
             start: read.source,
@@ -101,26 +108,20 @@ impl Ranges {
         range.direct |= is_readable;
         Some((range, !is_readable))
     }
-
-    /// Whether the bounds of a short message were not met lately; of 65,536 others one is taken for the same.
-    pub fn is_first(&mut self, read: &Read) -> bool {
-        let mixed = mixed(read);
-        let mark = (mixed >> 24) as u16;
-        let place = self.seen.get_mut((mixed >> 48) as usize % SEEN);
-        place.is_none_or(|seen| core::mem::replace(seen, mark) != mark)
-    }
 }
 
 /// A read's bounds; the highest bits are the best mixed (Knuth, The Art of Computer Programming 3, 6.4).
 #[inline]
-fn mixed(read: &Read) -> u64 {
+pub(super) fn mixed(read: &Read) -> u64 {
     (read.source as u64 >> 4
         ^ (read.bytes as u64).rotate_left(24)
         ^ (read.process as u64).rotate_left(48))
     .wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// Which pair a read's range is in, and its mark there.
 #[inline]
-fn place(read: &Read) -> usize {
-    ((mixed(read) >> 48) as usize * PAIRS) >> 16
+fn place(read: &Read) -> (usize, u8) {
+    let mixed = mixed(read);
+    (((mixed >> 48) as usize * PAIRS) >> 16, (mixed >> 40) as u8)
 }

@@ -5,7 +5,7 @@ mod record;
 
 use crate::direct::receiver::candidates;
 use crate::direct::receiver::direct_read;
-use crate::direct::receiver::ranges::Ranges;
+use crate::direct::receiver::ranges::{Ranges, mixed};
 use crate::direct::receiver::read::Read;
 use crate::direct::shared::report;
 use crate::direct::shared::switches::is_forced;
@@ -113,18 +113,23 @@ impl Reader {
         let Some(index) = self.find(read.process) else {
             return false;
         };
-        let Some(known) = self.peers.get(index) else {
+        let Some(known) = self.peers.get_mut(index) else {
             return false;
         };
         let Some(peer) = &known.peer else {
             return known.is_hopeless();
         };
-        self.ranges.find(read).is_some_and(|range| {
-            let generation = peer.words().generation.load(Acquire);
-            !range.direct
-                && range.generation == generation
-                && range.buffer.waits(&mut self.account, read.bytes)
-        })
+        match self.ranges.find(read) {
+            Some(range) => {
+                known.recurrence.recurs(read.source, read.bytes);
+                let generation = peer.words().generation.load(Acquire);
+                !range.direct
+                    && range.generation == generation
+                    && range.buffer.waits(&mut self.account, read.bytes)
+            }
+            // It would be found there if it could be read directly.
+            None => is_short(read) && known.recurrence.leaves(),
+        }
     }
 
     /// Makes the read directly if that can be done and is chosen. `before`: what the clock says.
@@ -314,7 +319,7 @@ impl Reader {
         (ticks, is_fresh): (u64, Option<bool>),
         chooser: Chooser,
     ) {
-        let is_short = read.has_edges() && read.bytes < MIN_UNSHOWN_BYTES && !is_forced();
+        let is_short = is_short(read);
         if is_short && self.is_left_alone(read) {
             return;
         }
@@ -359,7 +364,7 @@ impl Reader {
         let Some(peer) = &known.peer else {
             return;
         };
-        if is_part && read.bytes < MIN_UNSHOWN_BYTES && self.ranges.is_first(read) {
+        if is_part && read.bytes < MIN_UNSHOWN_BYTES && known.recurrence.is_first(mixed(read)) {
             // Its bounds may never recur.
             return;
         }
@@ -471,6 +476,12 @@ fn plan(
             (plan, routine)
         }
     }
+}
+
+/// Whether direct copies of it can gain only where a notice shows it, and nobody asked for them.
+#[inline]
+fn is_short(read: &Read) -> bool {
+    read.has_edges() && read.bytes < MIN_UNSHOWN_BYTES && !is_forced()
 }
 
 /// What a promotion of so many bytes by that process takes, in ticks.

@@ -8,6 +8,7 @@ use crate::sys::clock;
 use crate::sys::log::{self, Level};
 use copytune_core::direct::extents::Extents;
 use copytune_core::direct::mechanisms::Mechanisms;
+use copytune_core::direct::recurrence::Recurrence;
 use copytune_protocol::Kernel;
 use copytune_protocol::peer::Peer;
 use libc::pid_t;
@@ -35,6 +36,8 @@ pub(super) struct Known {
     pub cooperation: Cooperation,
     pub mechanisms: Mechanisms,
     pub extents: Extents,
+    /// Of short messages with edges that lie in memory of others.
+    pub recurrence: Recurrence,
     /// Short buffers with edges in a row that were asked for and are not known to have come: their sends are not shown, so their
     /// owner does not promote them ([`Message::may_gain`](copytune_protocol::requests::Message::may_gain)).
     pub unmet: u8,
@@ -53,6 +56,7 @@ impl Known {
             cooperation: Cooperation::default(),
             mechanisms: Mechanisms::new(candidates::new_mechanism()),
             extents: Extents::default(),
+            recurrence: Recurrence::default(),
             unmet: 0,
             left_alone: 0,
         }
