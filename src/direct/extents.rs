@@ -12,6 +12,8 @@ const MOST_TRIES: u8 = 4;
 const MOST_SHORTER: u16 = 64;
 /// Requests in a row after which nothing was seen to come: then no more is asked for.
 const MOST_VAIN: u8 = 4;
+/// After so many messages without a history of their own, longer ones of the same memory are taken to have none, either.
+const PARTS_OF_VARYING: u8 = 8;
 
 /// Whether so many bytes are less than most (three quarters) of so many. Who sends most of what was asked for has it promoted.
 pub fn is_less_than_most(bytes: usize, of: usize) -> bool {
@@ -57,6 +59,11 @@ impl Pages {
 }
 
 impl Extent {
+    /// A message without a history of its own was met in it.
+    fn meet_part(&mut self) {
+        self.parts = (self.parts + 1).min(PARTS_OF_VARYING);
+    }
+
     /// A message was met in it.
     fn meet(&mut self, pages: Pages, moment: u64) {
         self.pages = self.pages.with(pages);
@@ -111,6 +118,10 @@ struct Extent {
     longest: usize,
     shorter: u16,
     longest_since: usize,
+    /// Start and length of the latest message that was given a history of its own.
+    latest: (usize, usize),
+    /// Messages that had none, up to [`PARTS_OF_VARYING`].
+    parts: u8,
     /// The part that could be read directly.
     readable: Pages,
     /// What messages in ever other bounds have shown.
@@ -147,17 +158,28 @@ impl Extents {
         pages.bytes() - self.extents.iter().map(common).max().unwrap_or(0)
     }
 
-    /// Whether at least half of these pages were met as parts of other messages. Asked of each short message, most of which lie in
-    /// one of the first extents.
+    /// Whether a message has no history of its own: at least half of its pages were met as parts of other messages, or some of them as
+    /// parts of messages in ever other bounds. Asked of each short message, most of which lie in one of the first extents.
     #[inline]
     pub fn know(&self, pages: Pages) -> bool {
         let mut extents = self.extents.iter();
-        extents.any(|extent| extent.pages.common(pages) * 2 >= pages.bytes().max(1))
+        extents.any(|extent| {
+            let common = extent.pages.common(pages);
+            let varies = extent.parts == PARTS_OF_VARYING && common > 0;
+            varies || common * 2 >= pages.bytes().max(1)
+        })
     }
 
-    /// A message was met that has a history of its own.
-    pub fn meet(&mut self, pages: Pages) {
-        self.extent_of(pages);
+    /// A message was met that is given a history of its own; `bounds`: its start and length.
+    pub fn meet(&mut self, pages: Pages, bounds: (usize, usize)) {
+        let number = self.extent_of(pages);
+        self.extents[number].latest = bounds;
+    }
+
+    /// Start and length of the latest message of that memory that was given a history of its own.
+    pub fn latest(&self, pages: Pages) -> Option<(usize, usize)> {
+        let extent = &self.extents[self.most_common(pages)?];
+        Some(extent.latest).filter(|(_, bytes)| *bytes > 0)
     }
 
     /// The kernel has copied a message that is [known](Self::know) by its memory alone. True: that was counted, and nothing can be decided
@@ -184,6 +206,7 @@ impl Extents {
         }
         self.moment += 1;
         extent.meet(pages, self.moment);
+        extent.meet_part();
         (extent.shorter, extent.longest_since) = (0, 0);
         extent.keep_owing(extent.wanted(pages), generation);
         if !is_decided {
@@ -205,6 +228,7 @@ impl Extents {
     ) -> Option<Pages> {
         let number = self.extent_of(pages);
         let extent = &mut self.extents[number];
+        extent.meet_part();
         if extent.is_short(pages.bytes()) {
             // Each promotion has its price, so that of a long message counts.
             extent.history.miss(account, copy.bytes, copy.gain);

@@ -14,6 +14,9 @@ const BYTES_FOR_A_QUESTION: usize = 1 << 20;
 const MOST_QUESTIONS: usize = 64;
 /// See [`MOST_QUESTIONS`].
 const FIRST_QUESTIONS: usize = 16;
+/// Questions of those that are kept for copies on which a decision waits: while nothing is known of what they take, it is put off, and a
+/// program that sends ever longer messages has asked for the shorter ones.
+const FOR_DECISIONS: usize = 8;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
@@ -45,15 +48,21 @@ impl Default for Targets {
 }
 
 impl Targets {
-    /// Whether some of the target's memory is not there yet, which `is_new` asks, or that is not known.
+    /// So many bytes were copied, which pays for questions.
+    #[inline]
+    pub fn copied(&mut self, bytes: usize) {
+        self.unspent =
+            (self.unspent.saturating_add(bytes)).min(MOST_QUESTIONS * BYTES_FOR_A_QUESTION);
+    }
+
+    /// Whether some of the target's memory is not there yet, which `is_new` asks, or that is not known. `decides`: a decision waits for it.
     pub fn may_be_new(
         &mut self,
         start: usize,
         bytes: usize,
+        decides: bool,
         is_new: impl FnOnce() -> bool,
     ) -> bool {
-        self.unspent =
-            (self.unspent.saturating_add(bytes)).min(MOST_QUESTIONS * BYTES_FOR_A_QUESTION);
         let place = place_of(start);
         if let Some(target) = self.kept.get_mut(place)
             && (target.start, target.bytes) == (start, bytes)
@@ -62,10 +71,11 @@ impl Targets {
             target.skips -= 1;
             return false;
         }
-        let Some(unspent) = self.unspent.checked_sub(BYTES_FOR_A_QUESTION) else {
+        let kept = if decides { 0 } else { FOR_DECISIONS };
+        if self.unspent < (kept + 1) * BYTES_FOR_A_QUESTION {
             return true;
-        };
-        self.unspent = unspent;
+        }
+        self.unspent -= BYTES_FOR_A_QUESTION;
         let Some(target) = self.kept.get_mut(place) else {
             return is_new();
         };
@@ -110,7 +120,8 @@ mod tests {
         let mut asked = 0;
         let mut last = false;
         for copy in 0..copies {
-            last = targets.may_be_new(START + copy % places * BYTES, BYTES, || {
+            targets.copied(BYTES);
+            last = targets.may_be_new(START + copy % places * BYTES, BYTES, false, || {
                 asked += 1;
                 is_new
             });
@@ -144,10 +155,16 @@ mod tests {
     #[test]
     fn what_nobody_may_ask_for_may_be_new() {
         let mut targets = Targets::default();
-        let unknown =
-            (0..4000).filter(|copy| targets.may_be_new(START + copy * BYTES, BYTES, || false));
-        let paid = FIRST_QUESTIONS + 4000 * BYTES / BYTES_FOR_A_QUESTION;
-        assert_eq!(unknown.count(), 4000 - paid);
+        let ask = |targets: &mut Targets, copies: core::ops::Range<usize>, decides| {
+            let is_unknown = |copy: &usize| {
+                targets.copied(BYTES);
+                targets.may_be_new(START + copy * BYTES, BYTES, decides, || false)
+            };
+            copies.filter(is_unknown).count()
+        };
+        let paid = FIRST_QUESTIONS - FOR_DECISIONS + 4000 * BYTES / BYTES_FOR_A_QUESTION;
+        assert_eq!(ask(&mut targets, 0..4000, false), 4000 - paid);
+        assert_eq!(ask(&mut targets, 4000..4000 + FOR_DECISIONS, true), 0);
     }
 
     #[test]
@@ -177,7 +194,7 @@ mod tests {
             (START + 64, BYTES),
             (START + KEPT * PAGE, BYTES),
         ] {
-            assert!(targets.may_be_new(start, bytes, || true));
+            assert!(targets.may_be_new(start, bytes, true, || true));
         }
     }
 }

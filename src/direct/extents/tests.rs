@@ -82,7 +82,7 @@ impl World {
             self.vain += 1;
         }
         match self.extents.know(message) {
-            false => self.extents.meet(message),
+            false => self.extents.meet(message, (message.start, message.bytes())),
             true if (self.extents).waits(
                 &mut self.account,
                 message,
@@ -217,4 +217,30 @@ proptest! {
             prop_assert!(world.account.debt() <= CREDIT);
         }
     }
+}
+
+/// Where messages have ever other lengths, a longer one has no history of its own, either, however little of it was met.
+#[test]
+fn longer_messages_of_varying_memory_are_parts() {
+    let mut world = World::default();
+    world.send(pages(100, 8));
+    assert!(world.extents.know(pages(100, 16)));
+    assert!(!world.extents.know(pages(100, 100)), "met once");
+    for number in 0..PARTS_OF_VARYING as usize {
+        world.send(pages(100, 8 + number));
+    }
+    assert!(world.extents.know(pages(100, 100)));
+    assert!(!world.extents.know(pages(1000, 100)), "other memory");
+}
+
+#[test]
+fn the_latest_message_with_a_history_is_that_of_its_memory() {
+    let mut extents = Extents::default();
+    assert_eq!(extents.latest(pages(100, 8)), None);
+    extents.meet(pages(100, 8), (100 * PAGE + 16, 5000));
+    extents.meet(pages(500, 8), (500 * PAGE, 6000));
+    extents.meet(pages(100, 9), (100 * PAGE, 7000));
+    assert_eq!(extents.latest(pages(104, 8)), Some((100 * PAGE, 7000)));
+    assert_eq!(extents.latest(pages(500, 1)), Some((500 * PAGE, 6000)));
+    assert_eq!(extents.latest(pages(900, 8)), None);
 }

@@ -510,3 +510,31 @@ fn first_reads_are_part_of_the_price() {
     let interrupted = account.first_reads().with(1000);
     assert!((1500..=1600).contains(&interrupted), "{interrupted}");
 }
+
+/// What the kernel takes is not known as long as it makes pages for the target, too. The first copy that can be timed must not be waited
+/// for as long as such copies were made.
+#[test]
+fn what_could_not_be_timed_is_looked_at_again_soon() {
+    let (mut account, mut buffer) = (Account::default(), Buffer::default());
+    let copy = |gain, is_first| KernelCopy {
+        bytes: 32768,
+        gain,
+        is_first,
+        price: 1000,
+        credit: ALLOWED,
+    };
+    // How many copies come before something is decided.
+    let mut wait = |gain, is_first| {
+        let waits = (0..1000).take_while(|_| buffer.waits(&mut account, 32768));
+        let copies = waits.count();
+        let asks = buffer.read_by_kernel(&mut account, copy(gain, is_first), Urgency::Unknown);
+        (copies, asks)
+    };
+    assert_eq!(wait(0, true), (0, false));
+    let waits: Vec<usize> = (0..10).map(|_| wait(0, false).0).collect();
+    assert!(waits.iter().all(|copies| *copies < 16), "{waits:?}");
+    let reads: usize = waits.iter().sum();
+    let (copies, asks) = wait(100, false);
+    assert!(copies <= reads / 4, "{copies} after {reads}");
+    assert!(!asks, "nothing was missed that is known");
+}

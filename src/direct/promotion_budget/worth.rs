@@ -162,8 +162,8 @@ mod tests {
         assert!(runs >= 3, "{runs}");
     }
 
-    /// Memory whose messages have ever other bounds is promoted when as much was missed as that costs. Where earlier runs have shown that
-    /// less than that comes after, it waits for as much as those had.
+    /// Memory whose messages have ever other bounds is promoted at once where earlier runs have shown that that saves twice what it costs.
+    /// Where they have shown that less is saved, it waits for as much as those had.
     #[test]
     fn what_is_to_be_earned_must_pay_by_what_comes_after() {
         let asked = |potential| {
@@ -196,10 +196,7 @@ mod tests {
         };
         // In all 1.33, 1.67 and 2 of its price, as the program sees it.
         let [hardly, little, enough] = [4000, 5000, 6000].map(asked);
-        assert!(
-            enough.is_some_and(|read| (10..15).contains(&read)),
-            "{enough:?}"
-        );
+        assert_eq!(enough, Some(0));
         assert!(
             hardly.is_some_and(|read| (13..18).contains(&read)),
             "{hardly:?}"

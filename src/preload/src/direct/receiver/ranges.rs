@@ -63,6 +63,17 @@ impl Ranges {
         pair.iter_mut().find(|range| range.is_of(read))
     }
 
+    /// Whether a message of that process with these bounds, its start and length, was sent again and again.
+    pub fn recurs(&mut self, process: pid_t, (source, bytes): (usize, usize)) -> bool {
+        let read = Read {
+            process,
+            target: core::ptr::null_mut(),
+            source,
+            bytes,
+        };
+        self.find(&read).is_some_and(|range| range.buffer.recurs())
+    }
+
     /// The entry of a read, new in place of the less used one.
     pub fn entry(&mut self, read: &Read) -> Option<&mut Range> {
         if self.pairs.is_empty() {

@@ -37,10 +37,12 @@ impl Read {
         self.bytes >= MIN_DIRECT_BYTES && self.pages().bytes() * 2 >= self.bytes
     }
 
-    /// Whether pages of the target may not be there yet, so that whoever copies waits until the kernel has made them.
-    pub fn may_have_new_target(&self, targets: &mut Targets) -> bool {
+    /// Whether pages of the target may not be there yet, so that whoever copies waits until the kernel has made them. `decides`: a decision
+    /// waits for the time of this copy.
+    pub fn may_have_new_target(&self, targets: &mut Targets, decides: bool) -> bool {
         let (start, bytes) = (self.target as usize, self.bytes);
-        targets.may_be_new(start, bytes, || !residence::is_there(start, bytes))
+        let is_new = || !residence::is_there(start, bytes);
+        targets.may_be_new(start, bytes, decides, is_new)
     }
 
     /// Whether it begins or ends within a page.

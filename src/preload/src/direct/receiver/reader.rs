@@ -223,6 +223,7 @@ impl Reader {
             self.has_read = true;
             self.messages += 1;
             self.bytes += read.bytes as u64;
+            self.targets.copied(read.bytes);
             if plan.timed {
                 let ticks = clock::now().wrapping_sub(before);
                 mechanisms.took(read.bytes, is_shown, plan.way, ticks);
@@ -290,6 +291,7 @@ impl Reader {
     pub fn count_kernel(&mut self, read: &Read) {
         if read.may_be_direct() {
             self.kernel_bytes += read.bytes as u64;
+            self.targets.copied(read.bytes);
         }
     }
 
@@ -307,7 +309,7 @@ impl Reader {
     pub fn is_fresh(&mut self, read: &Read) -> Option<bool> {
         // The first time says nothing.
         let is_due = (self.ranges.find(read)).is_some_and(|range| range.buffer.is_due());
-        is_due.then(|| read.may_have_new_target(&mut self.targets))
+        is_due.then(|| read.may_have_new_target(&mut self.targets, true))
     }
 
     /// The kernel has made this read, completely, in so many ticks, and nothing else could. `is_fresh`: its target was new, as far as
@@ -342,7 +344,11 @@ impl Reader {
         let helped = known.peer.as_ref().is_some_and(helps);
         let pages = read.pages();
         let is_new = self.ranges.find(read).is_none();
-        let is_part = is_new && known.extents.know(pages);
+        // Who sent a message of this memory again and again will do so with the next one.
+        let is_part = is_new
+            && known.extents.know(pages)
+            && !(known.extents.latest(pages))
+                .is_some_and(|bounds| self.ranges.recurs(read.process, bounds));
         let is_first = is_new && !is_part;
         if is_part
             && read.bytes >= MIN_UNSHOWN_BYTES
@@ -405,7 +411,7 @@ impl Reader {
             }
         } else if let Some(range) = self.ranges.entry(read) {
             if is_new {
-                known.extents.meet(pages);
+                known.extents.meet(pages, (read.source, read.bytes));
             }
             if range
                 .buffer
@@ -467,7 +473,8 @@ fn plan(
         Chooser::Process => {
             // Only a copy that would be timed is worth the question.
             let is_fresh = is_new
-                || (mechanisms.times_next(bytes, is_shown) && read.may_have_new_target(targets));
+                || (mechanisms.times_next(bytes, is_shown)
+                    && read.may_have_new_target(targets, false));
             let plan = mechanisms.plan(bytes, is_shown, is_fresh);
             let routine = match plan.way {
                 Way::Kernel => None,
