@@ -70,6 +70,11 @@ impl Gain {
         self.is_measured
     }
 
+    /// Whether anything was measured, in this run or before.
+    pub fn is_known(&self) -> bool {
+        self.known() != Costs::default()
+    }
+
     /// What was measured last, in this run or before.
     fn known(&self) -> Costs {
         self.latest.or(self.earlier)

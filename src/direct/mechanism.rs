@@ -200,10 +200,17 @@ impl Mechanism {
         self.classes[class_of(bytes)].gain.is_measured()
     }
 
-    /// What direct copies of such a message save, in ticks, as far as known; a part of the kernel's time where only that is.
+    /// What direct copies of such a message save, in ticks, as far as known; a part of the kernel's time where only that is. Where nothing
+    /// is, a byte saves as much as one of the next shorter messages of which that was measured.
     pub fn expected_gain(&self, bytes: usize) -> u64 {
-        let per_byte = self.classes[class_of(bytes)].gain.per_byte().max(0.0);
-        (per_byte * bytes as f32) as u64
+        let classes = &self.classes[..=class_of(bytes)];
+        let known = |class: &&Class| class.gain.is_known();
+        let own = classes.last().filter(known);
+        let shorter = || classes.iter().rfind(|class| class.gain.is_measured());
+        let per_byte = own
+            .or_else(shorter)
+            .map_or(0.0, |class| class.gain.per_byte());
+        (per_byte.max(0.0) * bytes as f32) as u64
     }
 
     /// What such a direct copy takes, in ticks, as far as known.

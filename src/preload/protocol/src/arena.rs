@@ -156,6 +156,8 @@ impl Words {
         let note = |mean: &AtomicU64, told: &AtomicU64, latest: f64| {
             let number = told.load(Ordering::Relaxed) + 1;
             told.store(number, Ordering::Relaxed);
+            // What it began with counts as one.
+            let number = number + 1;
             let before = mean.load(Ordering::Relaxed) as f64;
             // One that was interrupted, or the first of a process, says little.
             let latest = latest.min(MOST_TIMES * before);

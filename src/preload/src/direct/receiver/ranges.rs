@@ -18,6 +18,8 @@ pub(super) struct Range {
     bytes: usize,
     /// Its history.
     pub buffer: Buffer,
+    /// How many bytes the promotion was to move that was asked for: others of it were promoted before.
+    pub asked: usize,
     /// Whether the last look found it promoted. A hint: only a look at the moment of the copy counts.
     pub direct: bool,
     /// The owner's generation at the last look.

@@ -228,7 +228,7 @@ impl Reader {
                 let ticks = clock::now().wrapping_sub(before);
                 mechanisms.took(read.bytes, is_shown, plan.way, ticks);
             }
-            let price = || price_of(peer, read.bytes);
+            let price = || price_of(peer, range.asked.min(read.bytes));
             if is_new
                 && range.buffer.gains() == 0
                 && let Some(usual) = mechanisms.direct_cost(read.bytes, is_shown)
@@ -390,11 +390,12 @@ impl Reader {
         let first_reads = self.account.first_reads();
         let price = |bytes| first_reads.with(price_of(peer, bytes));
         let credit = candidates::credit(now.wrapping_sub(began));
+        let asked = known.extents.new_bytes(pages);
         let copy = KernelCopy {
             bytes: read.bytes,
             gain: known.mechanisms.expected_gain(read.bytes),
             is_first,
-            price: price(known.extents.new_bytes(pages)),
+            price: price(asked),
             credit: match chooser {
                 Chooser::Site(_) => credit.of_adopted(),
                 Chooser::Process => credit,
@@ -404,10 +405,10 @@ impl Reader {
             let generation = peer.words().generation.load(Acquire);
             let (extents, account) = (&mut known.extents, &mut self.account);
             let forced = urgency == Urgency::Forced;
-            let asked = extents.read_by_kernel(account, pages, copy, price, forced, generation);
-            if let Some(asked) = asked {
+            let wanted = extents.read_by_kernel(account, pages, copy, price, forced, generation);
+            if let Some(wanted) = wanted {
                 peer.words()
-                    .ask(asked.start, asked.bytes(), RequestKind::Part);
+                    .ask(wanted.start, wanted.bytes(), RequestKind::Part);
             }
         } else if let Some(range) = self.ranges.entry(read) {
             if is_new {
@@ -417,6 +418,7 @@ impl Reader {
                 .buffer
                 .read_by_kernel(&mut self.account, copy, urgency)
             {
+                range.asked = asked;
                 peer.words()
                     .ask(read.source, read.bytes, RequestKind::Promotion);
                 if is_short {
