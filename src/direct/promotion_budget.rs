@@ -15,11 +15,13 @@
 //! that bound together. All times are in one unit of the caller's.
 
 mod credit;
+mod group;
 mod worth;
 
 pub use credit::{Credit, part_of_credit};
-use worth::Advice;
+use group::Group;
 pub use worth::Worth;
+use worth::{Advice, in_all};
 
 /// Kernel copies of a buffer before it is asked for.
 pub const AT_ONCE: u32 = 1;
@@ -29,7 +31,8 @@ const RECURS: u32 = 8;
 const READS_BETWEEN_LOOKS: u32 = 4;
 /// Where the last look has shown nothing, the next one comes after one in so many of them more.
 const READS_FOR_AN_UNTIMED: u32 = 8;
-/// Promotions have paid where direct copies have saved so many times what they cost.
+/// Promotions have paid where the program has saved so many times what they cost: the next ones are of longer buffers, of which fewer may
+/// be sent.
 const PAYS: u64 = 2;
 /// [`FirstReads`] before one was seen: 0.04 ms of 0.13 for 32 KiB, 0.13 of 1.2 for 1 MiB (AMD, a virtual machine).
 const FIRST_READ_PART: f32 = 0.15;
@@ -85,6 +88,8 @@ struct Class {
     worth: Worth,
     /// What earlier runs have shown.
     before: Worth,
+    /// The buffers that wait.
+    group: Group,
 }
 
 impl Default for Account {
@@ -168,13 +173,25 @@ impl Account {
             })
     }
 
-    /// Whether promotions of such buffers have paid so far, or of the next shorter ones of which there were any.
+    /// Whether promotions of such buffers have paid so far. Or direct copies of the next shorter ones of which some were promoted would have
+    /// paid for each of them; that holds for as many buffers as those were.
     fn pays(&self, bytes: usize) -> bool {
-        let class = bytes.checked_ilog2().unwrap_or(0) as usize;
-        let mut known = self.classes[..=class].iter().rev();
-        known
-            .find(|class| class.spent > 0)
-            .is_some_and(|class| class.saved >= class.spent.saturating_mul(PAYS))
+        let number = bytes.checked_ilog2().unwrap_or(0) as usize;
+        let own = &self.classes[number];
+        let pays = |saved: u64, spent: u64| in_all(saved) >= spent.saturating_mul(PAYS);
+        if own.spent > 0 && pays(own.saved, own.spent) {
+            return true;
+        }
+        let shorter = self.classes[..number].iter().enumerate().rev();
+        let mut promoted = shorter.filter(|(_, class)| class.spent > 0);
+        promoted.next().is_some_and(|(shorter, class)| {
+            let Worth {
+                potential, price, ..
+            } = class.worth.plus(class.before);
+            // Twice as long buffers cost twice as much, at most.
+            let as_many = price.saturating_mul(1 << (number - shorter));
+            price > 0 && pays(potential, price) && own.worth.price <= as_many
+        })
     }
 
     /// Whether earlier runs have shown that promotions of such buffers at their first send pay.
@@ -242,6 +259,8 @@ pub struct Buffer {
     next: u32,
     /// The price of the promotion that was asked for, until it comes.
     owed: u64,
+    /// What that was when it joined the others that wait; 0: it has not, or was asked for.
+    joined: u64,
     /// Whether it is asked for, or was made, only for what earlier runs have shown.
     at_once: bool,
     /// Direct copies since the promotion.
@@ -266,6 +285,11 @@ impl Buffer {
         self.reads.saturating_add(self.gains) >= RECURS
     }
 
+    /// Whether it waits for its promotion, and was never asked for.
+    fn is_in_group(&self) -> bool {
+        self.joined > 0 && self.owed == 0
+    }
+
     /// Whether [`Self::waits`] would say that something is to be decided.
     #[inline]
     pub fn is_due(&self) -> bool {
@@ -275,14 +299,15 @@ impl Buffer {
     /// The kernel has copied it. True: that was counted, and nothing can be decided yet, so [`Self::read_by_kernel`] need not be asked.
     #[inline]
     pub fn waits(&mut self, account: &mut Account, bytes: usize) -> bool {
-        if self.is_due() {
-            return false;
+        let class = account.class_of(bytes);
+        let is_due = self.is_due() || (class.group.is_open() && self.is_in_group());
+        if !is_due {
+            self.reads += 1;
+            self.missed = self.missed.saturating_add(self.gain);
+            class.worth.potential = class.worth.potential.saturating_add(self.gain);
+            class.group.miss(self.gain);
         }
-        self.reads += 1;
-        self.missed = self.missed.saturating_add(self.gain);
-        let worth = &mut account.class_of(bytes).worth;
-        worth.potential = worth.potential.saturating_add(self.gain);
-        true
+        !is_due
     }
 
     /// The kernel has copied it, and nothing is to be decided now.
@@ -304,20 +329,28 @@ impl Buffer {
         let class = account.class_of(copy.bytes);
         if self.reads == 0 {
             class.worth.price = class.worth.price.saturating_add(copy.price);
+            if urgency == Urgency::Unknown {
+                self.joined = copy.price;
+                class.group.join(copy.price);
+            }
         }
         // No promotion would have saved the first copy, and what it took tells little.
         if !copy.is_first {
             class.worth.potential = class.worth.potential.saturating_add(copy.gain);
             self.missed = self.missed.saturating_add(copy.gain);
+            if self.joined > 0 {
+                class.group.miss(copy.gain);
+            }
         }
         let before = class.before;
         let advice = before.advice();
+        let is_open = class.group.is_open() && self.is_in_group();
         self.reads = self.reads.saturating_add(1);
         self.gain = copy.gain;
         if copy.is_first {
             // What it took tells too little to wait by.
             self.next = self.reads.saturating_add(1);
-        } else if self.reads < self.next {
+        } else if self.reads < self.next && !is_open {
             return false;
         }
         // What was asked for did not come, but may yet as long as it is not asked for again. Savings of long ago are no reason to spend.
@@ -330,8 +363,13 @@ impl Buffer {
             Advice::AtOnce => copy.credit.known,
             _ => copy.credit.usual,
         };
+        let asks_for_all = urgency == Urgency::Unknown
+            && !matches!(advice, Advice::Wait(_))
+            && self.is_in_group()
+            && account.class_of(copy.bytes).group.asks(debt, copy.credit);
         let is_worth_it = match urgency {
             Urgency::Forced => true,
+            _ if asks_for_all => true,
             _ if debt
                 .saturating_add_unsigned(copy.price)
                 .max(0)
@@ -369,6 +407,13 @@ impl Buffer {
             }
         };
         if is_worth_it {
+            let joined = core::mem::take(&mut self.joined);
+            if joined > 0 {
+                account
+                    .class_of(copy.bytes)
+                    .group
+                    .leave(self.missed, joined);
+            }
             self.next = self.reads.saturating_add(1).saturating_mul(2);
             self.owed = copy.price;
             account.debt = debt.saturating_add_unsigned(copy.price);

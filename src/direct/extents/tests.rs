@@ -45,6 +45,7 @@ impl World {
                 usual: CREDIT,
                 adopted: CREDIT,
                 known: CREDIT,
+                together: 0,
             },
         };
         let numbers = |pages: Pages| pages.start / PAGE..pages.end / PAGE;

@@ -21,6 +21,9 @@ pub fn part_of_credit(ranks: u32, cores: u32) -> f64 {
 /// cannot gain by the usual debt, which few of their promotions exhaust before any of them comes again.
 const KNOWN_CREDIT: f64 = 20e-3;
 
+/// What may be owed besides for buffers that are promoted together.
+const TOGETHER: f64 = 3e-3;
+
 /// The most debt that is allowed at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credit {
@@ -30,6 +33,8 @@ pub struct Credit {
     pub adopted: u64,
     /// Where earlier runs have shown that promotions at the first send pay.
     pub known: u64,
+    /// Besides, for buffers that are promoted together.
+    pub together: u64,
 }
 
 impl Credit {
@@ -41,6 +46,7 @@ impl Credit {
             usual: of(CREDIT.min(FIRST_CREDIT + GROWTH * seconds)),
             adopted: of(CREDIT),
             known: of(KNOWN_CREDIT),
+            together: (part * TOGETHER * rate) as u64,
         }
     }
 

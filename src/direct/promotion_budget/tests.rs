@@ -6,6 +6,7 @@ const ALLOWED: Credit = Credit {
     usual: CREDIT,
     adopted: CREDIT,
     known: 4 * CREDIT,
+    together: 0,
 };
 /// A direct copy takes a half of the kernel's time.
 const SAVED: u64 = 2;
@@ -337,6 +338,34 @@ fn where_shorter_ones_have_paid_longer_ones_are_promoted_at_once() {
     world.send(1, 200, 1600, Urgency::Unknown);
     world.send(1, 200, 1600, Urgency::Unknown);
     assert_eq!(world.promotions, 900 + 1600);
+}
+
+/// The same of many buffers, some of which were promoted too late to pay.
+#[test]
+fn where_many_shorter_ones_would_have_paid_as_many_longer_ones_are_promoted_at_once() {
+    let mut world = World::default();
+    for send in 0..16 * 100 {
+        world.send(send % 16, 100, 900, Urgency::Unknown);
+    }
+    let before = world.promotions;
+    assert!(before >= 900, "{before}");
+    for send in 0..32 {
+        world.send(16 + send % 16, 200, 1600, Urgency::Unknown);
+    }
+    assert!(
+        world.promotions >= before + 15 * 1600,
+        "{}",
+        world.promotions - before
+    );
+    // Where ever more of them come, that tells nothing of these.
+    for send in 0..2000 {
+        world.send(32 + send / 2, 200, 1600, Urgency::Unknown);
+    }
+    assert!(
+        world.promotions <= before + 18 * 1600,
+        "{}",
+        world.promotions
+    );
 }
 
 /// A site whose routine is known, and a new buffer for every few messages.

@@ -86,7 +86,7 @@ impl Worth {
 }
 
 /// What the program has saved. The reader times its own copies; who waits for the slower of two gains more.
-fn in_all(saved: u64) -> u64 {
+pub(super) fn in_all(saved: u64) -> u64 {
     saved.saturating_add(saved / UNSEEN)
 }
 
@@ -105,6 +105,7 @@ mod tests {
         usual: MOST,
         adopted: MOST,
         known: MOST,
+        together: 0,
     };
 
     /// A run with one buffer, whose promotion takes 1000 and whose direct copies, so many, save 100 each. What the class has come to,

@@ -1,0 +1,147 @@
+//! Buffers of some length that wait for their promotion side by side: those of a window, or of many neighbours. One by one, each as soon
+//! as the credit allows it, they cost most and gain least: a window takes as long as its slowest message. So they are promoted
+//! together, when all of them together have missed a part of what that costs.
+
+use super::Credit;
+
+/// Fewer buffers are no group.
+const FEWEST: u32 = 4;
+/// What they have missed is so many parts in [`OF`] of what their promotions cost one by one: together those cost a third to two thirds
+/// of it (docs/results.md, windows that are tuned and promoted together).
+const PARTS: u64 = 1;
+/// See [`PARTS`].
+const OF: u64 = 2;
+/// Kernel copies in which each of them is to be asked for; of those that come no more nothing is waited for.
+const TURNS: u32 = 3;
+
+/// The buffers of one length that wait.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Group {
+    buffers: u32,
+    /// What direct copies of them would have saved.
+    missed: u64,
+    /// What their promotions would cost.
+    price: u64,
+    /// Kernel copies by which they are still asked for.
+    open: u32,
+}
+
+impl Group {
+    /// A buffer is met.
+    pub fn join(&mut self, price: u64) {
+        self.buffers = self.buffers.saturating_add(1);
+        self.price = self.price.saturating_add(price);
+    }
+
+    /// One of them was copied by the kernel.
+    #[inline]
+    pub fn miss(&mut self, gain: u64) {
+        self.missed = self.missed.saturating_add(gain);
+    }
+
+    /// One of them is asked for, which has missed so much and would have cost that.
+    pub fn leave(&mut self, missed: u64, price: u64) {
+        self.buffers = self.buffers.saturating_sub(1);
+        self.missed = self.missed.saturating_sub(missed);
+        self.price = self.price.saturating_sub(price);
+    }
+
+    /// Whether each of them is asked for now.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.open > 0
+    }
+
+    /// One of them is copied by the kernel. Whether it is to be asked for, as all the others are. `debt`: what is owed without them.
+    pub fn asks(&mut self, debt: i64, credit: Credit) -> bool {
+        if self.open > 0 {
+            self.open -= 1;
+            return true;
+        }
+        let owed = debt.saturating_add_unsigned(self.price);
+        let is_worth_it = self.buffers >= FEWEST
+            && self.missed.saturating_mul(OF) >= self.price.saturating_mul(PARTS)
+            && owed.max(0).cast_unsigned() <= credit.usual.saturating_add(credit.together);
+        if is_worth_it {
+            self.open = self.buffers.saturating_mul(TURNS);
+        }
+        is_worth_it
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Account, Buffer, KernelCopy, Urgency};
+    use super::*;
+
+    const PRICE: u64 = 1000;
+    const GAIN: u64 = 20;
+
+    fn credit(together: u64) -> Credit {
+        Credit {
+            usual: 300,
+            adopted: 300,
+            known: 20_000,
+            together,
+        }
+    }
+
+    /// Windows of so many buffers; in which of them each was asked for.
+    fn windows(buffers: usize, windows: usize, together: u64) -> Vec<Option<usize>> {
+        let mut account = Account::default();
+        let mut all = vec![Buffer::default(); buffers];
+        let mut asked = vec![None; buffers];
+        for window in 0..windows {
+            for (buffer, asked) in all.iter_mut().zip(&mut asked) {
+                let copy = KernelCopy {
+                    bytes: 65536,
+                    gain: GAIN,
+                    is_first: window == 0,
+                    price: PRICE,
+                    credit: credit(together),
+                };
+                let waits = buffer.waits(&mut account, copy.bytes);
+                if !waits && buffer.read_by_kernel(&mut account, copy, Urgency::Unknown) {
+                    asked.get_or_insert(window);
+                }
+            }
+        }
+        asked
+    }
+
+    /// When half of what their promotions cost one by one was missed: 1000 / 20 / 2 windows, or at the next look after it.
+    #[test]
+    fn the_buffers_of_a_window_are_asked_for_together() {
+        let asked = windows(16, 100, 16 * PRICE);
+        let (first, last) = (asked.iter().min(), asked.iter().max());
+        let (Some(Some(first)), Some(Some(last))) = (first, last) else {
+            panic!("{asked:?}");
+        };
+        assert!(*first >= 25 && *last <= 60, "{asked:?}");
+        assert!(last - first <= 1, "{asked:?}");
+    }
+
+    #[test]
+    fn few_buffers_are_no_group_and_none_is_asked_for_beyond_the_credit() {
+        assert_eq!(windows(3, 100, 16 * PRICE), [None; 3]);
+        assert_eq!(windows(16, 100, 15 * PRICE), [None; 16]);
+        assert_eq!(windows(16, 100, 0), [None; 16]);
+    }
+
+    /// Of buffers that are sent no more nothing is waited for.
+    #[test]
+    fn a_group_is_not_open_for_ever() {
+        let mut group = Group::default();
+        for _ in 0..8 {
+            group.join(PRICE);
+        }
+        assert!(!group.asks(0, credit(8 * PRICE)), "nothing is missed");
+        group.miss(8 * PRICE);
+        assert!(group.asks(0, credit(8 * PRICE)));
+        for _ in 0..8 * TURNS {
+            assert!(group.is_open());
+            group.asks(0, credit(0));
+        }
+        assert!(!group.is_open() && !group.asks(0, credit(0)));
+    }
+}
