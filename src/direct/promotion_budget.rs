@@ -366,7 +366,7 @@ impl Buffer {
         let asks_for_all = urgency == Urgency::Unknown
             && !matches!(advice, Advice::Wait(_))
             && self.is_in_group()
-            && account.class_of(copy.bytes).group.asks(debt, copy.credit);
+            && (account.class_of(copy.bytes).group).asks(copy.price, debt, copy.credit);
         let is_worth_it = match urgency {
             Urgency::Forced => true,
             _ if asks_for_all => true,

@@ -52,20 +52,24 @@ impl Group {
         self.open > 0
     }
 
-    /// One of them is copied by the kernel. Whether it is to be asked for, as all the others are. `debt`: what is owed without them.
-    pub fn asks(&mut self, debt: i64, credit: Credit) -> bool {
-        if self.open > 0 {
-            self.open -= 1;
-            return true;
-        }
-        let owed = debt.saturating_add_unsigned(self.price);
-        let is_worth_it = self.buffers >= FEWEST
+    /// One of them, whose promotion costs that, is copied by the kernel. Whether it is to be asked for, as all the others are. `debt`: what
+    /// is owed without it.
+    pub fn asks(&mut self, price: u64, debt: i64, credit: Credit) -> bool {
+        let most = credit.usual.saturating_add(credit.together);
+        let may_cost = |price: u64| {
+            let owed = debt.saturating_add_unsigned(price);
+            owed.max(0).cast_unsigned() <= most
+        };
+        if self.open == 0
+            && self.buffers >= FEWEST
             && self.missed.saturating_mul(OF) >= self.price.saturating_mul(PARTS)
-            && owed.max(0).cast_unsigned() <= credit.usual.saturating_add(credit.together);
-        if is_worth_it {
+            && may_cost(self.price)
+        {
             self.open = self.buffers.saturating_mul(TURNS);
         }
-        is_worth_it
+        let is_open = self.open > 0;
+        self.open = self.open.saturating_sub(1);
+        is_open && may_cost(price)
     }
 }
 
@@ -135,13 +139,14 @@ mod tests {
         for _ in 0..8 {
             group.join(PRICE);
         }
-        assert!(!group.asks(0, credit(8 * PRICE)), "nothing is missed");
+        let asks = |group: &mut Group, together| group.asks(PRICE, 0, credit(together));
+        assert!(!asks(&mut group, 8 * PRICE), "nothing is missed");
         group.miss(8 * PRICE);
-        assert!(group.asks(0, credit(8 * PRICE)));
-        for _ in 0..8 * TURNS {
+        assert!(asks(&mut group, 8 * PRICE));
+        for _ in 1..8 * TURNS {
             assert!(group.is_open());
-            group.asks(0, credit(0));
+            assert!(!asks(&mut group, 0), "beyond the credit");
         }
-        assert!(!group.is_open() && !group.asks(0, credit(0)));
+        assert!(!group.is_open() && !asks(&mut group, 0));
     }
 }

@@ -20,6 +20,8 @@ struct World {
     promotions: u64,
     kernel: u64,
     saved: u64,
+    /// What may be owed for buffers that are promoted together.
+    together: u64,
 }
 
 #[derive(Default, Clone, Copy, PartialEq)]
@@ -53,7 +55,10 @@ impl World {
             gain: ticks / SAVED,
             is_first: false,
             price,
-            credit: ALLOWED,
+            credit: Credit {
+                together: self.together,
+                ..ALLOWED
+            },
         };
         if buffer.read_by_kernel(&mut self.account, copy, urgency) {
             *state = State::Asked;
@@ -76,12 +81,14 @@ proptest! {
     fn promotions_never_take_longer_than_what_answers_for_them(
         known in any::<bool>(),
         learnt in prop::option::of((1u64..8000, 1u64..3000)),
+        together in prop::sample::select(&[0, 3_000, 10_000]),
         sizes in prop::collection::vec((1u64..200, 1u64..3000), 1..12),
         steps in prop::collection::vec((any::<prop::sample::Index>(), 1usize..200, 0u8..4), 1..200),
     ) {
         let urgency = if known { Urgency::Known } else { Urgency::Unknown };
-        let credit = if learnt.is_some() { ALLOWED.known } else { CREDIT };
-        let mut world = World::default();
+        let usual = if learnt.is_some() { ALLOWED.known } else { CREDIT };
+        let credit = usual.max(CREDIT + together);
+        let mut world = World { together, ..World::default() };
         if let Some((potential, price)) = learnt {
             let worth = Worth { potential, price, ..Worth::default() };
             for bytes in [1000, 10_000, 100_000] {
