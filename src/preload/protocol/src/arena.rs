@@ -153,26 +153,26 @@ impl Words {
         const TELLING: usize = 256 << 10;
         /// At most so many times the mean is believed.
         const MOST_TIMES: f64 = 3.0;
-        let note = |mean: &AtomicU64, told: &AtomicU64, latest: f64| {
+        let note = |mean: &AtomicU64, told: &AtomicU64, latest: f64, begun: u64| {
             let number = told.load(Ordering::Relaxed) + 1;
             told.store(number, Ordering::Relaxed);
-            // What it began with counts as one.
-            let number = number + 1;
             let before = mean.load(Ordering::Relaxed) as f64;
             // One that was interrupted, or the first of a process, says little.
             let latest = latest.min(MOST_TIMES * before);
-            let now = before + (latest - before) / number.min(LATEST_PRICES) as f64;
+            let now = before + (latest - before) / (number + begun).min(LATEST_PRICES) as f64;
             mean.store(now as u64, Ordering::Relaxed);
         };
         let mebibytes = bytes as f64 / f64::from(1 << 20);
         if bytes >= TELLING {
-            note(&self.mebibyte, &self.told[1], moving / mebibytes);
+            // Beside a shorter one, what it began with counts as one.
+            let begun = u64::from(bytes < 1 << 20);
+            note(&self.mebibyte, &self.told[1], moving / mebibytes, begun);
         }
         let moving = self.mebibyte.load(Ordering::Relaxed) as f64 * mebibytes;
         let around = (all - moving).max(0.0) / buffers.max(1) as f64;
         // Each of them counts; of more than these, nothing from before is left.
         for _ in 0..buffers.min(2 * LATEST_PRICES as usize) {
-            note(&self.around, &self.told[0], around);
+            note(&self.around, &self.told[0], around, 0);
         }
     }
 
