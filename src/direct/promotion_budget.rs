@@ -306,7 +306,9 @@ impl Buffer {
             self.reads += 1;
             self.missed = self.missed.saturating_add(self.gain);
             class.worth.potential = class.worth.potential.saturating_add(self.gain);
-            class.group.miss(self.gain);
+            if self.joined > 0 {
+                class.group.miss(self.gain);
+            }
         }
         !is_due
     }
