@@ -288,7 +288,7 @@ impl Buffer {
 
     /// Whether it waits for its promotion, and was never asked for.
     fn is_in_group(&self) -> bool {
-        self.joined > 0 && self.owed == 0
+        self.joined > 0
     }
 
     /// Whether [`Self::waits`] would say that something is to be decided.
@@ -306,7 +306,7 @@ impl Buffer {
             self.reads += 1;
             self.missed = self.missed.saturating_add(self.gain);
             class.worth.potential = class.worth.potential.saturating_add(self.gain);
-            if self.joined > 0 {
+            if self.is_in_group() {
                 class.group.miss(self.gain);
             }
         }
@@ -341,7 +341,7 @@ impl Buffer {
         if !copy.is_first {
             class.worth.potential = class.worth.potential.saturating_add(copy.gain);
             self.missed = self.missed.saturating_add(copy.gain);
-            if self.joined > 0 {
+            if self.is_in_group() {
                 class.group.miss(copy.gain);
             }
         }

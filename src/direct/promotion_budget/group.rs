@@ -6,11 +6,9 @@ use super::Credit;
 
 /// Fewer buffers are no group.
 const FEWEST: u32 = 4;
-/// What they have missed is so many parts in [`OF`] of what their promotions cost one by one: together those cost a third to two thirds
-/// of it (docs/results.md, windows that are tuned and promoted together).
-const PARTS: u64 = 1;
-/// See [`PARTS`].
-const OF: u64 = 2;
+/// They have missed one part in so many of what their promotions cost one by one: together those cost less (docs/direct-copy.md: a quarter,
+/// of 32 buffers side by side).
+const PART: u64 = 2;
 /// Kernel copies in which each of them is to be asked for; of those that come no more nothing is waited for.
 const TURNS: u32 = 3;
 
@@ -62,7 +60,7 @@ impl Group {
         };
         if self.open == 0
             && self.buffers >= FEWEST
-            && self.missed.saturating_mul(OF) >= self.price.saturating_mul(PARTS)
+            && self.missed.saturating_mul(PART) >= self.price
             && may_cost(self.price)
         {
             self.open = self.buffers.saturating_mul(TURNS);

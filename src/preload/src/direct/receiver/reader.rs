@@ -121,7 +121,9 @@ impl Reader {
         };
         match self.ranges.find(read) {
             Some(range) => {
-                known.recurrence.recurs(read.source, read.bytes);
+                if is_short(read) {
+                    known.recurrence.recurs(read.source, read.bytes);
+                }
                 let generation = peer.words().generation.load(Acquire);
                 !range.direct
                     && range.generation == generation
