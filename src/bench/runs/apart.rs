@@ -9,6 +9,8 @@ const ALIKE: f64 = 1.8;
 const TAIL: f64 = 0.1;
 /// Fewer pairs than this part of the rounds say less than all do.
 const ENOUGH: f64 = 0.5;
+/// A single pair has no interval.
+const FEWEST: usize = 2;
 
 impl Series {
     /// Times of a cell in both ways, pair by pair, whose cores were as far apart. `None`: distances are not known or all alike, or too few
@@ -42,7 +44,8 @@ impl Series {
             all.extend_from_slice(&first[..pairs]);
             others.extend_from_slice(&second[..pairs]);
         }
-        (all.len() as f64 >= ENOUGH * self.found.len() as f64).then_some((all, others))
+        let is_enough = all.len() as f64 >= ENOUGH * self.found.len() as f64;
+        (is_enough && all.len() >= FEWEST).then_some((all, others))
     }
 
     /// The typical distances of near cores and of distant ones. `None`: all are alike, or some are not known.
@@ -103,6 +106,13 @@ mod tests {
             .alike(Kind::Without, Kind::First, 0)
             .expect("as above");
         assert_eq!(pairs, (vec![1.0, 4.0, 4.0], vec![0.5, 2.0, 2.0]));
+    }
+
+    #[test]
+    fn all_rounds_are_compared_where_only_one_pair_is_alike() {
+        let series = series(&[[(NEAR, 1.0), (FAR, 2.0)], [(FAR, 4.0), (FAR, 2.0)]]);
+        assert_eq!(series.alike(Kind::Without, Kind::First, 0), None);
+        assert!(series.speed(Kind::First, &[0], 0.95).is_some());
     }
 
     #[test]
