@@ -9,6 +9,9 @@ mod superseded;
 mod trial;
 
 use super::*;
+use crate::routines::forced::Forcing;
+use crate::routines::{self, DEFAULT, Features, RoutineId};
+use crate::tuner::Settings;
 use crate::tuner::comparison::Finding;
 use crate::tuner::{Phase, Tuner};
 

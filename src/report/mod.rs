@@ -6,6 +6,7 @@ mod comparison;
 mod decision;
 mod direct;
 pub mod expectations;
+mod joined;
 mod json;
 mod knobs;
 mod learnt;

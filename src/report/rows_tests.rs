@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::report::{to_json, to_text};
 use crate::state::format::{DirectCopies, Measure, Phase, Stop, Variable};
+use crate::state::format::{Interval, Site};
 use crate::state::samples::{key, rank_state};
 
 fn measure(mean: f64) -> Measure {

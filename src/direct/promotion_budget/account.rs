@@ -1,0 +1,188 @@
+//! What promotions of one reader's buffers have cost, and direct copies saved.
+
+use super::group::Group;
+use super::worth::{Advice, Worth, in_all};
+
+/// Promotions have paid where the program has saved so many times what they cost: the next ones are of longer buffers, of which fewer may
+/// be sent.
+const PAYS: u64 = 2;
+/// [`FirstReads`] before one was seen: 0.04 ms of 0.13 for 32 KiB, 0.13 of 1.2 for 1 MiB (AMD, a virtual machine).
+const FIRST_READ_PART: f32 = 0.15;
+/// One part in so many of that mean is the latest one's.
+const FIRST_READ_WEIGHT: f32 = 4.0;
+/// Classes of lengths, by powers of two.
+const CLASSES: usize = usize::BITS as usize;
+
+/// What promotions of one reader's buffers have cost, and direct copies saved.
+#[derive(Debug, Clone, Copy)]
+pub struct Account {
+    /// Below 0: so much more was saved than spent.
+    pub(super) debt: i64,
+    first_reads: FirstReads,
+    classes: [Class; CLASSES],
+    /// What earlier runs have spent and saved, of what the classes say.
+    earlier: (u64, u64),
+}
+
+/// What the reader's first copies of promoted pages take longer than later ones, as a part of the promotion's price: it maps them then.
+#[derive(Debug, Clone, Copy)]
+pub struct FirstReads(f32);
+
+impl FirstReads {
+    /// What a promotion costs in all whose owner takes so long.
+    pub fn with(self, owners: u64) -> u64 {
+        owners.saturating_add((owners as f32 * self.0) as u64)
+    }
+}
+
+/// The same for buffers of some length.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Class {
+    pub spent: u64,
+    pub saved: u64,
+    pub worth: Worth,
+    /// What earlier runs have shown.
+    pub before: Worth,
+    /// The buffers that wait.
+    pub group: Group,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Self {
+            debt: 0,
+            first_reads: FirstReads(FIRST_READ_PART),
+            classes: [Class::default(); CLASSES],
+            earlier: (0, 0),
+        }
+    }
+}
+
+/// What promotions of buffers of some length have cost and saved, in all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paid {
+    /// The shortest length of the class.
+    pub bytes: usize,
+    /// What they cost.
+    pub spent: u64,
+    /// What direct copies saved.
+    pub saved: u64,
+    /// What could have been had.
+    pub worth: Worth,
+}
+
+impl Account {
+    /// What was spent and not saved yet.
+    pub fn debt(&self) -> u64 {
+        self.debt.max(0).cast_unsigned()
+    }
+
+    fn owe(&mut self, ticks: u64) {
+        self.debt = self.debt.saturating_add_unsigned(ticks);
+    }
+
+    pub(super) fn repay(&mut self, ticks: u64) {
+        self.debt = self.debt.saturating_sub_unsigned(ticks);
+    }
+
+    /// What was spent and what was saved in this run.
+    pub fn totals(&self) -> (u64, u64) {
+        let spent = self.classes.iter().map(|class| class.spent);
+        let saved = self.classes.iter().map(|class| class.saved);
+        let (spent_before, saved_before) = self.earlier;
+        (
+            spent
+                .fold(0, u64::saturating_add)
+                .saturating_sub(spent_before),
+            saved
+                .fold(0, u64::saturating_add)
+                .saturating_sub(saved_before),
+        )
+    }
+
+    /// Goes on from what earlier runs have shown of a class. Of that at most `most` counts as saved, so that it does not speak for
+    /// ever.
+    pub fn begin_with(&mut self, earlier: Paid, most: u64) {
+        let saved = earlier.saved.min(most);
+        // The proportion stays.
+        let part = saved as f64 / earlier.saved.max(1) as f64;
+        let spent = ((earlier.spent as f64 * part) as u64).max(u64::from(earlier.spent > 0));
+        self.earlier.0 = self.earlier.0.saturating_add(spent);
+        self.earlier.1 = self.earlier.1.saturating_add(saved);
+        let class = self.class_of(earlier.bytes);
+        class.before = earlier.worth.fade();
+        class.spent = class.spent.saturating_add(spent);
+        class.saved = class.saved.saturating_add(saved);
+    }
+
+    /// What was paid so far and could have been had, by class of lengths, earlier runs included.
+    pub fn paid(&self) -> impl Iterator<Item = Paid> {
+        let classes = self.classes.iter().enumerate();
+        classes
+            .filter(|(_, class)| class.spent | class.worth.price | class.before.price > 0)
+            .map(|(power, class)| Paid {
+                bytes: 1 << power,
+                spent: class.spent,
+                saved: class.saved,
+                worth: class.worth.plus(class.before),
+            })
+    }
+
+    /// Whether promotions of such buffers have paid so far. Or direct copies of the next shorter ones of which some were promoted would have
+    /// paid for each of them; that holds for as many buffers as those were.
+    pub(super) fn pays(&self, bytes: usize) -> bool {
+        let number = bytes.checked_ilog2().unwrap_or(0) as usize;
+        let own = &self.classes[number];
+        let pays = |saved: u64, spent: u64| in_all(saved) >= spent.saturating_mul(PAYS);
+        if own.spent > 0 && pays(own.saved, own.spent) {
+            return true;
+        }
+        let shorter = self.classes[..number].iter().enumerate().rev();
+        let mut promoted = shorter.filter(|(_, class)| class.spent > 0);
+        promoted.next().is_some_and(|(shorter, class)| {
+            let Worth {
+                potential, price, ..
+            } = class.worth.plus(class.before);
+            // Twice as long buffers cost twice as much, at most.
+            let as_many = price.saturating_mul(1 << (number - shorter));
+            price > 0 && pays(potential, price) && own.worth.price <= as_many
+        })
+    }
+
+    /// Whether earlier runs have shown that promotions of such buffers at their first send pay.
+    pub fn pays_at_once(&self, bytes: usize) -> bool {
+        let class = bytes.checked_ilog2().unwrap_or(0) as usize;
+        self.classes[class].before.advice() == Advice::AtOnce
+    }
+
+    /// A promotion that `owed` was set aside for took so long. `at_once`: it was made only for what earlier runs have shown.
+    pub(super) fn spend(&mut self, bytes: usize, owed: u64, taken: u64, at_once: bool) {
+        self.repay(owed);
+        self.owe(taken);
+        let class = self.class_of(bytes);
+        class.worth.tried = class
+            .worth
+            .tried
+            .saturating_add(if at_once { taken } else { 0 });
+        class.spent = class.spent.saturating_add(taken);
+        let price = class.worth.price.saturating_sub(owed);
+        class.worth.price = price.saturating_add(taken);
+    }
+
+    /// What first reads take besides, so far.
+    pub fn first_reads(&self) -> FirstReads {
+        self.first_reads
+    }
+
+    /// The first copy of a range since its promotion took so much longer than others do; its owner took `price`.
+    pub fn first_read(&mut self, longer: u64, price: u64) {
+        // A copy that was interrupted is not the promotion's fault.
+        let part = (longer as f32 / price.max(1) as f32).min(1.0);
+        let FirstReads(mean) = &mut self.first_reads;
+        *mean += (part - *mean) / FIRST_READ_WEIGHT;
+    }
+
+    pub(super) fn class_of(&mut self, bytes: usize) -> &mut Class {
+        &mut self.classes[bytes.checked_ilog2().unwrap_or(0) as usize]
+    }
+}

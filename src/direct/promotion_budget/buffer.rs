@@ -1,0 +1,265 @@
+//! What a buffer has shown, and whether it is to be promoted.
+
+use super::worth::Advice;
+use super::{Account, KernelCopy, Urgency};
+
+/// Kernel copies of a buffer before it is asked for.
+pub const AT_ONCE: u32 = 1;
+/// Copies of a buffer by which it recurs.
+const RECURS: u32 = 8;
+/// A decision that must wait is looked at again after as many kernel copies as there were, and so many more, at the latest.
+const READS_BETWEEN_LOOKS: u32 = 4;
+/// Where the last look has shown nothing, the next one comes after one in so many of them more.
+const READS_FOR_AN_UNTIMED: u32 = 8;
+/// A promotion that is lost before so many direct copies is an early loss.
+pub(super) const EARLY_LOSS: u32 = 32;
+/// More losses make no one more patient.
+const MOST_LOSSES: u32 = 16;
+
+/// What a buffer has shown so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Buffer {
+    /// Kernel copies since the last loss, and what direct ones would have saved.
+    reads: u32,
+    missed: u64,
+    /// What a direct copy would have saved when that was asked last.
+    gain: u64,
+    /// Nothing is decided before so many of them.
+    next: u32,
+    /// The price of the promotion that was asked for, until it comes.
+    pub(super) owed: u64,
+    /// What that was when it joined the others that wait; 0: it has not, or was asked for.
+    joined: u64,
+    /// Whether it is asked for, or was made, only for what earlier runs have shown.
+    at_once: bool,
+    /// Direct copies since the promotion.
+    gains: u32,
+    /// How often in a row the promotion was lost early.
+    losses: u32,
+}
+
+impl Buffer {
+    /// Kernel copies since the last loss.
+    pub fn reads(&self) -> u32 {
+        self.reads
+    }
+
+    /// Direct copies since the promotion.
+    pub fn gains(&self) -> u32 {
+        self.gains
+    }
+
+    /// Whether it was sent so often that a longer one in its place will be, too.
+    pub fn recurs(&self) -> bool {
+        self.reads.saturating_add(self.gains) >= RECURS
+    }
+
+    /// Whether it waits for its promotion, and was never asked for.
+    fn is_in_group(&self) -> bool {
+        self.joined > 0
+    }
+
+    /// Whether [`Self::waits`] would say that something is to be decided.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.reads.saturating_add(1) >= self.next
+    }
+
+    /// The kernel has copied it. True: that was counted, and nothing can be decided yet, so [`Self::read_by_kernel`] need not be asked.
+    #[inline]
+    pub fn waits(&mut self, account: &mut Account, bytes: usize) -> bool {
+        let class = account.class_of(bytes);
+        let is_due = self.is_due() || (class.group.is_open() && self.is_in_group());
+        if !is_due {
+            self.reads += 1;
+            self.missed = self.missed.saturating_add(self.gain);
+            class.worth.potential = class.worth.potential.saturating_add(self.gain);
+            if self.is_in_group() {
+                class.group.miss(self.gain);
+            }
+        }
+        !is_due
+    }
+
+    /// The kernel has copied it, and nothing is to be decided now.
+    pub fn miss(&mut self, account: &mut Account, bytes: usize, gain: u64) {
+        self.reads = self.reads.saturating_add(1);
+        self.missed = self.missed.saturating_add(gain);
+        let worth = &mut account.class_of(bytes).worth;
+        worth.potential = worth.potential.saturating_add(gain);
+    }
+
+    /// The kernel has copied it. Returns whether its promotion is to be asked for; if that is in vain, ever more
+    /// rarely again.
+    pub fn read_by_kernel(
+        &mut self,
+        account: &mut Account,
+        copy: KernelCopy,
+        urgency: Urgency,
+    ) -> bool {
+        let class = account.class_of(copy.bytes);
+        if self.reads == 0 {
+            class.worth.price = class.worth.price.saturating_add(copy.price);
+            if urgency == Urgency::Unknown {
+                self.joined = copy.price;
+                class.group.join(copy.price);
+            }
+        }
+        // No promotion would have saved the first copy, and what it took tells little.
+        if !copy.is_first {
+            class.worth.potential = class.worth.potential.saturating_add(copy.gain);
+            self.missed = self.missed.saturating_add(copy.gain);
+            if self.is_in_group() {
+                class.group.miss(copy.gain);
+            }
+        }
+        let before = class.before;
+        let advice = before.advice();
+        let is_open = class.group.is_open() && self.is_in_group();
+        self.reads = self.reads.saturating_add(1);
+        self.gain = copy.gain;
+        if copy.is_first {
+            // What it took tells too little to wait by.
+            self.next = self.reads.saturating_add(1);
+        } else if self.reads < self.next && !is_open {
+            return false;
+        }
+        // What was asked for did not come, but may yet as long as it is not asked for again. Savings of long ago are no reason to spend.
+        let most_saved = i64::try_from(copy.credit.known).unwrap_or(i64::MAX);
+        let debt = account
+            .debt
+            .saturating_sub_unsigned(self.owed)
+            .max(-most_saved);
+        let credit = match advice {
+            Advice::AtOnce => copy.credit.known,
+            _ => copy.credit.usual,
+        };
+        let asks_for_all = urgency == Urgency::Unknown
+            && !matches!(advice, Advice::Wait(_))
+            && self.is_in_group()
+            && (account.class_of(copy.bytes).group).asks(copy.price, debt, copy.credit);
+        let is_worth_it = match urgency {
+            Urgency::Forced => true,
+            _ if asks_for_all => true,
+            _ if debt
+                .saturating_add_unsigned(copy.price)
+                .max(0)
+                .cast_unsigned()
+                > credit =>
+            {
+                false
+            }
+            _ if self.reads < AT_ONCE << self.losses => false,
+            Urgency::Known if !matches!(advice, Advice::Wait(_)) => true,
+            Urgency::Known | Urgency::Unknown | Urgency::Earned => {
+                let usual = copy.price << self.losses;
+                let (wanted, is_known) = match advice {
+                    Advice::Wait(times) => (usual.saturating_mul(times), false),
+                    // What is left of the sends that earlier runs have shown must pay. Then come those that they have not.
+                    Advice::AtOnce => {
+                        let in_all = before.of_a_buffer(copy.price);
+                        let pays = |missed: u64| missed.saturating_add(copy.price) <= in_all;
+                        match urgency == Urgency::Earned {
+                            // As much again is to be left: the next longer message may need another promotion.
+                            true => (usual.max(in_all), pays(self.missed.max(usual))),
+                            false => (usual.max(in_all), pays(self.missed)),
+                        }
+                    }
+                    Advice::None if urgency == Urgency::Earned => (usual, false),
+                    Advice::None => (usual, account.pays(copy.bytes)),
+                };
+                let left = wanted.saturating_sub(self.missed);
+                if left > 0 && !(is_known && copy.gain > 0) {
+                    self.wait_for(left);
+                    return false;
+                }
+                self.at_once = left > 0 && advice == Advice::AtOnce;
+                true
+            }
+        };
+        if is_worth_it {
+            let joined = core::mem::take(&mut self.joined);
+            if joined > 0 {
+                account
+                    .class_of(copy.bytes)
+                    .group
+                    .leave(self.missed, joined);
+            }
+            self.next = self.reads.saturating_add(1).saturating_mul(2);
+            self.owed = copy.price;
+            account.debt = debt.saturating_add_unsigned(copy.price);
+        }
+        is_worth_it
+    }
+
+    /// So much must still be missed. Something else may decide earlier, so it is looked at again before long ([`READS_BETWEEN_LOOKS`]).
+    fn wait_for(&mut self, left: u64) {
+        let copies = left.div_ceil(self.gain.max(1));
+        // What the first copy tells of the gain is not to be relied on for long.
+        let most = match (self.reads, self.gain) {
+            (1, _) => 2,
+            // Nothing is known of the gain yet: the last copy could not be timed.
+            (reads, 0) => reads / READS_FOR_AN_UNTIMED + READS_BETWEEN_LOOKS,
+            (reads, _) => reads.saturating_add(READS_BETWEEN_LOOKS),
+        };
+        self.next = self.reads.saturating_add(copies.min(most.into()) as u32);
+    }
+
+    /// So many bytes of it were copied directly, which saves so much as a rule. `price`: what such a promotion takes by now: if several
+    /// were made together, less than was expected.
+    #[inline]
+    pub fn read_directly(
+        &mut self,
+        account: &mut Account,
+        bytes: usize,
+        saved: u64,
+        price: impl FnOnce() -> u64,
+    ) {
+        self.gains = self.gains.saturating_add(1);
+        account.repay(saved);
+        if self.owed > 0 {
+            let owed = core::mem::take(&mut self.owed);
+            account.spend(bytes, owed, price(), self.at_once);
+        }
+        let class = account.class_of(bytes);
+        class.saved = class.saved.saturating_add(saved);
+        if self.at_once {
+            class.worth.kept = class.worth.kept.saturating_add(saved);
+        }
+        class.worth.potential = class.worth.potential.saturating_add(saved);
+    }
+
+    /// What was asked for came, as is seen by a message of so many bytes: it begins anew, and what was spent counts. For what is read
+    /// in parts, each of which counts by itself what it saves.
+    pub fn came(&mut self, account: &mut Account, bytes: usize) {
+        let class = account.class_of(bytes);
+        class.spent = class.spent.saturating_add(self.owed);
+        *self = Self {
+            gains: self.gains,
+            losses: self.losses,
+            ..Self::default()
+        };
+    }
+
+    /// What was asked for may have come unseen: it stays on the account.
+    pub fn keep_owing(&mut self) {
+        self.owed = 0;
+    }
+
+    /// A part of it was copied directly.
+    pub fn note_gain(&mut self) {
+        self.gains = self.gains.saturating_add(1);
+    }
+
+    /// It is no longer promoted: another buffer may lie there. If such buffers do not live long, the next one must wait
+    /// longer. What was spent and not saved stays on the account.
+    pub fn lost(&mut self) {
+        *self = Self {
+            losses: match self.gains < EARLY_LOSS {
+                true => (self.losses + 1).min(MOST_LOSSES),
+                false => 0,
+            },
+            ..Self::default()
+        };
+    }
+}

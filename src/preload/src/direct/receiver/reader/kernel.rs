@@ -1,0 +1,206 @@
+//! Reads that the kernel makes: what they show, and which buffers are asked for by it.
+
+use super::known::Known;
+use super::{Chooser, Reader, is_short, price_of};
+use crate::direct::receiver::candidates;
+use crate::direct::receiver::ranges::mixed;
+use crate::direct::receiver::read::Read;
+use crate::direct::shared::report;
+use crate::direct::shared::switches::is_forced;
+use crate::sys::clock;
+use copytune_core::direct::mechanism::Way;
+use copytune_core::direct::promotion_budget::{KernelCopy, Urgency};
+use copytune_protocol::Kernel;
+use copytune_protocol::arena::RequestKind;
+use copytune_protocol::peer::Peer;
+use copytune_protocol::requests::MIN_UNSHOWN_BYTES;
+use core::sync::atomic::Ordering::Acquire;
+use libc::iovec;
+use std::sync::Arc;
+
+/// Without PROCMAP_QUERY, only copies that take the kernel longer than reading /proc/PID/maps.
+const MIN_BYTES_WITHOUT_QUERY: usize = 512 * 1024;
+
+impl Reader {
+    /// Has the kernel make a read of a message, together with the sender where that pays. `left`: it could have been made directly.
+    /// Returns what process_vm_readv(2) does.
+    ///
+    /// # Safety
+    /// The target is valid for that many bytes; `kernel` is process_vm_readv(2).
+    pub unsafe fn copy_by_kernel(&mut self, read: &Read, kernel: Kernel, left: bool) -> isize {
+        if let Some(index) = self.find(read.process)
+            && let Some(known) = self.peers.get_mut(index)
+            && let Some(peer) = &known.peer
+        {
+            // SAFETY: as the caller promises; a message is left alone until its receiver has it.
+            let shared = unsafe { known.cooperation.copy_by_kernel(peer, read, kernel, !left) };
+            if let Some(shared) = shared {
+                self.kernel_shared += shared as u64;
+                report::count_kernel_shared(shared);
+                return read.bytes as isize;
+            }
+        }
+        let (local, remote) = (
+            iovec {
+                iov_base: read.target.cast(),
+                iov_len: read.bytes,
+            },
+            iovec {
+                iov_base: read.source as *mut _,
+                iov_len: read.bytes,
+            },
+        );
+        // SAFETY: as the caller promises.
+        unsafe { kernel(read.process, &raw const local, 1, &raw const remote, 1, 0) }
+    }
+
+    /// The kernel has made a read, completely.
+    #[inline]
+    pub fn count_kernel(&mut self, read: &Read) {
+        if read.may_be_direct() {
+            self.kernel_bytes += read.bytes as u64;
+            self.targets.copied(read.bytes);
+        }
+    }
+
+    /// The kernel has made a read, completely, that could have been made directly, in so many ticks.
+    pub fn kernel_took(&mut self, read: &Read, is_shown: bool, ticks: u64) {
+        if let Some(index) = self.find(read.process)
+            && let Some(known) = self.peers.get_mut(index)
+        {
+            (known.mechanisms).took(read.bytes, is_shown, Way::Kernel, ticks);
+        }
+    }
+
+    /// Whether the target of this read is new, if the kernel's time for it is of use.
+    #[inline]
+    pub fn is_fresh(&mut self, read: &Read) -> Option<bool> {
+        // The first time says nothing.
+        let is_due = (self.ranges.find(read)).is_some_and(|range| range.buffer.is_due());
+        is_due.then(|| read.may_have_new_target(&mut self.targets, true))
+    }
+
+    /// The kernel has made this read, completely, in so many ticks, and nothing else could. `is_fresh`: its target was new, as far as
+    /// that is known.
+    pub fn read_by_kernel(
+        &mut self,
+        read: &Read,
+        kernel: Kernel,
+        (ticks, is_fresh): (u64, Option<bool>),
+        chooser: Chooser,
+    ) {
+        let is_short = is_short(read);
+        if is_short && self.is_left_alone(read) {
+            return;
+        }
+        if let Some(range) = self.ranges.find(read)
+            && range.buffer.waits(&mut self.account, read.bytes)
+        {
+            return;
+        }
+        let index = match self.find(read.process) {
+            Some(index) => index,
+            None => {
+                self.peers.push(Known::new(read.process));
+                self.peers.len() - 1
+            }
+        };
+        let Some(known) = self.peers.get_mut(index) else {
+            return;
+        };
+        let helps = |peer: &Arc<Peer>| known.cooperation.is_shared(peer, read.bytes);
+        let helped = known.peer.as_ref().is_some_and(helps);
+        let pages = read.pages();
+        let is_new = self.ranges.find(read).is_none();
+        // Who sent a message of this memory again and again will do so with the next one.
+        let is_part = is_new
+            && known.extents.know(pages)
+            && !(known.extents.latest(pages))
+                .is_some_and(|bounds| self.ranges.recurs(read.process, bounds));
+        let is_first = is_new && !is_part;
+        if is_part
+            && read.bytes >= MIN_UNSHOWN_BYTES
+            && !is_forced()
+            && let Some(peer) = &known.peer
+        {
+            let generation = peer.words().generation.load(Acquire);
+            let missed = (read.bytes, known.mechanisms.expected_gain(read.bytes));
+            if (known.extents).waits(&mut self.account, pages, missed, generation) {
+                return;
+            }
+        }
+        let is_fresh = is_fresh.unwrap_or(is_first);
+        (known.mechanisms).copied_by_kernel(read.bytes, ticks, helped, is_fresh);
+        if known.peer.is_none() {
+            let pays = is_forced() || self.account.pays_at_once(read.bytes);
+            known.look_for_arena(kernel, ticks, pays, &mut self.has_looked);
+        }
+        let Some(peer) = &known.peer else {
+            return;
+        };
+        if is_part && read.bytes < MIN_UNSHOWN_BYTES && known.recurrence.is_first(mixed(read)) {
+            // Its bounds may never recur.
+            return;
+        }
+        if read.bytes < MIN_BYTES_WITHOUT_QUERY && !peer.mappings.are_quick() {
+            return;
+        }
+        let urgency = match (is_forced(), chooser) {
+            (true, _) => Urgency::Forced,
+            (false, Chooser::Site(_)) => Urgency::Known,
+            (false, Chooser::Process) if known.mechanisms.is_worth_it(read.bytes) => {
+                Urgency::Unknown
+            }
+            (false, Chooser::Process) => return,
+        };
+        let now = clock::now();
+        let began = *self.began.get_or_insert(now);
+        let first_reads = self.account.first_reads();
+        let price = |bytes| first_reads.with(price_of(peer, bytes));
+        let credit = candidates::credit(now.wrapping_sub(began));
+        let asked = known.extents.new_bytes(pages);
+        let copy = KernelCopy {
+            bytes: read.bytes,
+            gain: known.mechanisms.expected_gain(read.bytes),
+            is_first,
+            price: price(asked),
+            credit: match chooser {
+                Chooser::Site(_) => credit.of_adopted(),
+                Chooser::Process => credit,
+            },
+        };
+        if is_part && read.bytes >= MIN_UNSHOWN_BYTES {
+            let generation = peer.words().generation.load(Acquire);
+            let (extents, account) = (&mut known.extents, &mut self.account);
+            let forced = urgency == Urgency::Forced;
+            let wanted = extents.read_by_kernel(account, pages, copy, price, forced, generation);
+            if let Some(wanted) = wanted {
+                peer.words()
+                    .ask(wanted.start, wanted.bytes(), RequestKind::Part);
+            }
+        } else if let Some(range) = self.ranges.entry(read) {
+            if is_new {
+                known.extents.meet(pages, (read.source, read.bytes));
+            }
+            if range
+                .buffer
+                .read_by_kernel(&mut self.account, copy, urgency)
+            {
+                range.asked = asked;
+                peer.words()
+                    .ask(read.source, read.bytes, RequestKind::Promotion);
+                if is_short {
+                    known.ask_for_short();
+                }
+            }
+        }
+    }
+
+    /// Whether a short message with edges is not worth another look: its like were asked for in vain.
+    fn is_left_alone(&mut self, read: &Read) -> bool {
+        let Some(index) = self.find(read.process) else {
+            return false;
+        };
+        self.peers.get_mut(index).is_some_and(Known::is_left_alone)
+    }
+}
