@@ -69,6 +69,30 @@ fn a_promotion_is_met_by_any_message_around_it() {
     }
 }
 
+/// Until a send takes them.
+#[test]
+fn promotions_that_are_asked_for_are_counted_by_length() {
+    let mut owner = Owner::new();
+    let count = |owner: &Owner, bytes| owner.words.requested(owner.seen, bytes);
+    owner.words.ask(START, BYTES, RequestKind::Promotion);
+    owner
+        .words
+        .ask(MEBIBYTE, BYTES + 4096, RequestKind::Promotion);
+    owner.words.ask(START, BYTES, RequestKind::Part);
+    owner.words.ask(START, BYTES, RequestKind::Notice);
+    assert_eq!(count(&owner, BYTES), 2);
+    assert_eq!((count(&owner, 2 * BYTES), count(&owner, 0)), (0, 0));
+    owner.send(2 * MEBIBYTE, BYTES, true);
+    assert_eq!(count(&owner, BYTES), 0);
+    for _ in 0..1000 {
+        owner.words.ask(START, BYTES, RequestKind::Promotion);
+    }
+    assert!(
+        (1..=1000).contains(&count(&owner, BYTES)),
+        "older ones are overwritten"
+    );
+}
+
 /// What messages of ever other bounds have in common.
 #[test]
 fn a_part_is_met_by_a_message_that_has_most_of_it() {

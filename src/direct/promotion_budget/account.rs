@@ -41,10 +41,23 @@ pub(super) struct Class {
     pub spent: u64,
     pub saved: u64,
     pub worth: Worth,
+    /// In this run.
+    pub copies: u32,
     /// What earlier runs have shown.
     pub before: Worth,
     /// The buffers that wait.
     pub group: Group,
+    /// Buffers that were asked for, and those that peers have had promoted here.
+    pub asked: u32,
+    theirs: u32,
+}
+
+impl Class {
+    /// Whether peers have had more buffers promoted here than were asked for of theirs.
+    #[inline]
+    pub fn is_owed(&self) -> bool {
+        self.theirs > self.asked
+    }
 }
 
 impl Default for Account {
@@ -129,8 +142,9 @@ impl Account {
     }
 
     /// Whether promotions of such buffers have paid so far. Or direct copies of the next shorter ones of which some were promoted would have
-    /// paid for each of them; that holds for as many buffers as those were.
-    pub(super) fn pays(&self, bytes: usize) -> bool {
+    /// paid for each of them, or would if as many bytes were sent of these, each message of which gains that: users' benchmarks send the
+    /// same volume of each length. That holds for as many buffers as those were.
+    pub(super) fn pays(&self, bytes: usize, gain: u64) -> bool {
         let number = bytes.checked_ilog2().unwrap_or(0) as usize;
         let own = &self.classes[number];
         let pays = |saved: u64, spent: u64| in_all(saved) >= spent.saturating_mul(PAYS);
@@ -144,9 +158,18 @@ impl Account {
                 potential, price, ..
             } = class.worth.plus(class.before);
             // Twice as long buffers cost twice as much, at most.
-            let as_many = price.saturating_mul(1 << (number - shorter));
-            price > 0 && pays(potential, price) && own.worth.price <= as_many
+            let times = number - shorter;
+            let as_many = price.saturating_mul(1 << times);
+            let likely = gain.saturating_mul(u64::from(class.copies >> times));
+            let would_pay = pays(potential, price) || pays(likely, as_many);
+            price > 0 && would_pay && own.worth.price <= as_many
         })
+    }
+
+    /// Peers have had so many buffers of that length promoted here, or will, in all.
+    #[inline]
+    pub fn promoted_for_peers(&mut self, bytes: usize, buffers: u32) {
+        self.class_of(bytes).theirs = buffers;
     }
 
     /// Whether earlier runs have shown that promotions of such buffers at their first send pay.

@@ -11,6 +11,8 @@ const RECURS: u32 = 8;
 const READS_BETWEEN_LOOKS: u32 = 4;
 /// Where the last look has shown nothing, the next one comes after one in so many of them more.
 const READS_FOR_AN_UNTIMED: u32 = 8;
+/// Where the credit is too small, the next look comes after one in so many of the copies so far, and one, more.
+const READS_FOR_CREDIT: u32 = 4;
 /// A promotion that is lost before so many direct copies is an early loss.
 pub(super) const EARLY_LOSS: u32 = 32;
 /// More losses make no one more patient.
@@ -26,6 +28,8 @@ pub struct Buffer {
     gain: u64,
     /// Nothing is decided before so many of them.
     next: u32,
+    /// Whether there was no credit when that was asked last.
+    is_refused: bool,
     /// The price of the promotion that was asked for, until it comes.
     pub(super) owed: u64,
     /// What that was when it joined the others that wait; 0: it has not, or was asked for.
@@ -59,6 +63,13 @@ impl Buffer {
         self.joined > 0
     }
 
+    /// Whether it is asked for because peers have had others promoted: who waits for both messages of an exchange gains only when both
+    /// are read directly.
+    #[inline]
+    fn may_be_owed(&self, gain: u64) -> bool {
+        gain > 0 && self.owed == 0 && self.losses == 0
+    }
+
     /// Whether [`Self::waits`] would say that something is to be decided.
     #[inline]
     pub fn is_due(&self) -> bool {
@@ -69,9 +80,12 @@ impl Buffer {
     #[inline]
     pub fn waits(&mut self, account: &mut Account, bytes: usize) -> bool {
         let class = account.class_of(bytes);
-        let is_due = self.is_due() || (class.group.is_open() && self.is_in_group());
+        let is_due = self.is_due()
+            || (class.group.is_open() && self.is_in_group())
+            || (class.is_owed() && self.may_be_owed(self.gain) && !self.is_refused);
         if !is_due {
             self.reads += 1;
+            class.copies = class.copies.saturating_add(1);
             self.missed = self.missed.saturating_add(self.gain);
             class.worth.potential = class.worth.potential.saturating_add(self.gain);
             if self.is_in_group() {
@@ -85,8 +99,9 @@ impl Buffer {
     pub fn miss(&mut self, account: &mut Account, bytes: usize, gain: u64) {
         self.reads = self.reads.saturating_add(1);
         self.missed = self.missed.saturating_add(gain);
-        let worth = &mut account.class_of(bytes).worth;
-        worth.potential = worth.potential.saturating_add(gain);
+        let class = account.class_of(bytes);
+        class.copies = class.copies.saturating_add(1);
+        class.worth.potential = class.worth.potential.saturating_add(gain);
     }
 
     /// The kernel has copied it. Returns whether its promotion is to be asked for; if that is in vain, ever more
@@ -98,6 +113,7 @@ impl Buffer {
         urgency: Urgency,
     ) -> bool {
         let class = account.class_of(copy.bytes);
+        class.copies = class.copies.saturating_add(1);
         if self.reads == 0 {
             class.worth.price = class.worth.price.saturating_add(copy.price);
             if urgency == Urgency::Unknown {
@@ -116,12 +132,13 @@ impl Buffer {
         let before = class.before;
         let advice = before.advice();
         let is_open = class.group.is_open() && self.is_in_group();
-        self.reads = self.reads.saturating_add(1);
+        let is_owed = urgency != Urgency::Earned && class.is_owed() && self.may_be_owed(copy.gain);
         self.gain = copy.gain;
+        self.reads = self.reads.saturating_add(1);
         if copy.is_first {
             // What it took tells too little to wait by.
             self.next = self.reads.saturating_add(1);
-        } else if self.reads < self.next && !is_open {
+        } else if self.reads < self.next && !is_open && !is_owed {
             return false;
         }
         // What was asked for did not come, but may yet as long as it is not asked for again. Savings of long ago are no reason to spend.
@@ -147,8 +164,11 @@ impl Buffer {
                 .cast_unsigned()
                 > credit =>
             {
+                // The credit grows with time.
+                self.next = self.reads.saturating_add(self.reads / READS_FOR_CREDIT + 1);
                 false
             }
+            _ if is_owed => true,
             _ if self.reads < AT_ONCE << self.losses => false,
             Urgency::Known if !matches!(advice, Advice::Wait(_)) => true,
             Urgency::Known | Urgency::Unknown | Urgency::Earned => {
@@ -166,7 +186,7 @@ impl Buffer {
                         }
                     }
                     Advice::None if urgency == Urgency::Earned => (usual, false),
-                    Advice::None => (usual, account.pays(copy.bytes)),
+                    Advice::None => (usual, account.pays(copy.bytes, copy.gain)),
                 };
                 let left = wanted.saturating_sub(self.missed);
                 if left > 0 && !(is_known && copy.gain > 0) {
@@ -177,13 +197,14 @@ impl Buffer {
                 true
             }
         };
+        let class = account.class_of(copy.bytes);
+        // There was no credit: the next look comes in its turn.
+        self.is_refused = !is_worth_it;
         if is_worth_it {
+            class.asked = class.asked.saturating_add(1);
             let joined = core::mem::take(&mut self.joined);
             if joined > 0 {
-                account
-                    .class_of(copy.bytes)
-                    .group
-                    .leave(self.missed, joined);
+                class.group.leave(self.missed, joined);
             }
             self.next = self.reads.saturating_add(1).saturating_mul(2);
             self.owed = copy.price;
@@ -222,6 +243,7 @@ impl Buffer {
             account.spend(bytes, owed, price(), self.at_once);
         }
         let class = account.class_of(bytes);
+        class.copies = class.copies.saturating_add(1);
         class.saved = class.saved.saturating_add(saved);
         if self.at_once {
             class.worth.kept = class.worth.kept.saturating_add(saved);

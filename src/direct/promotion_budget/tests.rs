@@ -1,4 +1,5 @@
 mod earlier;
+mod exchange;
 
 use super::buffer::EARLY_LOSS;
 use super::*;
@@ -85,6 +86,7 @@ proptest! {
         known in any::<bool>(),
         learnt in prop::option::of((1u64..8000, 1u64..3000)),
         together in prop::sample::select(&[0, 3_000, 10_000]),
+        theirs in 0u32..6,
         sizes in prop::collection::vec((1u64..200, 1u64..3000), 1..12),
         steps in prop::collection::vec((any::<prop::sample::Index>(), 1usize..200, 0u8..4), 1..200),
     ) {
@@ -92,6 +94,10 @@ proptest! {
         let usual = if learnt.is_some() { ALLOWED.known } else { CREDIT };
         let credit = usual.max(CREDIT + together);
         let mut world = World { together, ..World::default() };
+        // Peers have had buffers promoted here.
+        for ticks in 1..200 {
+            world.account.promoted_for_peers(ticks * 1000, theirs);
+        }
         if let Some((potential, price)) = learnt {
             let worth = Worth { potential, price, ..Worth::default() };
             for bytes in [1000, 10_000, 100_000] {
@@ -241,6 +247,38 @@ fn where_many_shorter_ones_would_have_paid_as_many_longer_ones_are_promoted_at_o
         "{}",
         world.promotions
     );
+}
+
+/// Users' benchmarks send as many bytes of each length. The next length gains more for each byte than the one before did.
+#[test]
+fn where_as_many_bytes_of_the_next_length_would_pay_it_is_promoted_at_once() {
+    let copy = |bytes, gain, is_first, price| KernelCopy {
+        bytes,
+        gain,
+        is_first,
+        price,
+        credit: ALLOWED,
+    };
+    let asked = |gain: u64| {
+        let mut account = Account::default();
+        let mut asks = |buffer: &mut Buffer, read, bytes, gain, price| {
+            let copy = copy(bytes, gain, read == 0, price);
+            buffer.read_by_kernel(&mut account, copy, Urgency::Unknown)
+        };
+        let mut shorter = Buffer::default();
+        let late = (0..40).find(|&read| asks(&mut shorter, read, 1 << 20, 30, 1000));
+        assert!(late.is_some_and(|read| read > 30), "{late:?}");
+        for _ in 0..5 {
+            shorter.read_directly(&mut account, 1 << 20, 30, || 1000);
+        }
+        let mut longer = Buffer::default();
+        (0..40).find(|&read| {
+            let copy = copy(2 << 20, gain, read == 0, 1800);
+            longer.read_by_kernel(&mut account, copy, Urgency::Unknown)
+        })
+    };
+    assert!(asked(160).is_some_and(|read| read <= 1));
+    assert!(asked(100).is_some_and(|read| read > 10));
 }
 
 /// A site whose routine is known, and a new buffer for every few messages.

@@ -211,6 +211,18 @@ impl Words {
         (bytes != 0).then_some((start as usize, length, kind))
     }
 
+    /// How many promotions of messages of about that length are requested since number `seen`, and were not taken.
+    pub fn requested(&self, seen: u64, bytes: usize) -> u32 {
+        let asked = self.asked.load(Ordering::Acquire);
+        let is_alike = |number: &u64| {
+            let request = self.requests.get(*number as usize % MAX_REQUESTS);
+            let length = request.map_or(0, |request| request.bytes.load(Ordering::Relaxed));
+            // The bits of other kinds are higher than those of any length.
+            length > 0 && length.checked_ilog2() == (bytes as u64).checked_ilog2()
+        };
+        (Self::oldest(asked, seen)..asked).filter(is_alike).count() as u32
+    }
+
     /// The number of the oldest request that can still be there.
     pub fn oldest(asked: u64, seen: u64) -> u64 {
         seen.max(asked.saturating_sub(MAX_REQUESTS as u64))

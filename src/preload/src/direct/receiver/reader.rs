@@ -8,6 +8,7 @@ use crate::direct::receiver::candidates;
 use crate::direct::receiver::direct_read;
 use crate::direct::receiver::ranges::Ranges;
 use crate::direct::receiver::read::Read;
+use crate::direct::shared::returns;
 use crate::direct::shared::switches::is_forced;
 use crate::sys::clock;
 use copytune_core::direct::mechanism::{Plan, Way};
@@ -122,9 +123,11 @@ impl Reader {
                     known.recurrence.recurs(read.source, read.bytes);
                 }
                 let generation = peer.words().generation.load(Acquire);
+                let account = &mut self.account;
+                account.promoted_for_peers(read.bytes, returns::promoted(read.bytes));
                 !range.direct
                     && range.generation == generation
-                    && range.buffer.waits(&mut self.account, read.bytes)
+                    && range.buffer.waits(account, read.bytes)
             }
             // It would be found there if it could be read directly.
             None => is_short(read) && known.recurrence.leaves(),

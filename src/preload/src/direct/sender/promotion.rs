@@ -11,6 +11,7 @@ use crate::direct::sender::eligibility::Ordinary;
 use crate::direct::sender::moving::{move_chunk, pages_of};
 use crate::direct::sender::progress;
 use crate::direct::shared::report::{self, explain};
+use crate::direct::shared::returns::{self, TAKEN};
 use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
 use crate::direct::shared::{attention, headroom, promoted};
 use crate::direct::transparency::bindings::Bindings;
@@ -30,7 +31,7 @@ use copytune_protocol::notices::Notices;
 use copytune_protocol::requests::{Message, Requests};
 use copytune_protocol::smaps::Area;
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
 
 /// Bytes that exist twice while a buffer moves.
@@ -42,8 +43,6 @@ const PROMOTIONS_PER_COUNT: u32 = 16;
 /// After so many sends in a row without a notice, none is looked up any more.
 const MAX_UNSHOWN_SENDS: u32 = 256;
 
-/// Requests taken from the arena's first page so far.
-static SEEN: AtomicU64 = AtomicU64::new(0);
 /// Whether some of them still wait for a send of their range.
 static WAITING: AtomicBool = AtomicBool::new(false);
 static SENDS: AtomicU32 = AtomicU32::new(0);
@@ -121,7 +120,7 @@ pub fn update_attention() {
     let (true, Some(arena)) = (is_on(), arena::own()) else {
         return attention::drop_all();
     };
-    let seen = SEEN.load(Relaxed);
+    let seen = TAKEN.load(Relaxed);
     let each_is_seen = |each| if each { EVERY_SEND } else { seen };
     let is_busy = WAITING.load(Relaxed) || SHOWS.load(Relaxed) || GOING_BACK.load(Relaxed) > 0;
     attention::set(
@@ -137,7 +136,7 @@ fn is_send_watched_slow() -> bool {
         return false;
     };
     let sends = count_send();
-    arena.words().asked.load(Relaxed) != SEEN.load(Relaxed)
+    arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed)
         || WAITING.load(Relaxed)
         || SHOWS.load(Relaxed)
         || GOING_BACK.load(Relaxed) > 0
@@ -154,7 +153,7 @@ fn count_send() -> u32 {
 /// Whether requests of peers are still open. A collective asks that.
 #[inline]
 pub fn has_requests() -> bool {
-    let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != SEEN.load(Relaxed);
+    let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed);
     let has = is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked));
     if has {
         count_send();
@@ -220,7 +219,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
     };
     let sends = SENDS.load(Relaxed);
     let looks = LOOKED.load(Relaxed) != sends / SENDS_PER_LOOK;
-    let is_asked = arena.words().asked.load(Relaxed) != SEEN.load(Relaxed);
+    let is_asked = arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed);
     if is_asked || WAITING.load(Relaxed) || GOING_BACK.load(Relaxed) > 0 || looks {
         LOOKED.store(sends / SENDS_PER_LOOK, Relaxed);
         held_back(|| owner.serve(arena, message, until, (sends, looks)));
@@ -265,8 +264,8 @@ impl Owner {
         until: Until,
         (sends, looks): (u32, bool),
     ) {
-        let (asked, some_are_lost) = self.requests.collect(arena.words(), SEEN.load(Relaxed));
-        SEEN.store(asked, Relaxed);
+        let (asked, some_are_lost) = self.requests.collect(arena.words(), TAKEN.load(Relaxed));
+        TAKEN.store(asked, Relaxed);
         if looks && !self.promoted.is_empty() {
             report::count_look();
             self.bindings.set();
@@ -361,7 +360,12 @@ impl Owner {
                 explain("this process has too many mappings");
                 return;
             }
-            self.move_pages(arena, &pages, &areas, (began, together.buffers.len()));
+            let moved = self.move_pages(arena, &pages, &areas, (began, together.buffers.len()));
+            if moved > 0 {
+                // A long message may be read, and so asked for, in several parts.
+                let lengths = together.asked.iter().map(|&(start, end)| end - start);
+                lengths.for_each(returns::count);
+            }
             self.burst.end(clock::now(), asks.then_some(began));
         }
         for &buffer in &together.buffers {
@@ -370,14 +374,15 @@ impl Owner {
         arena.words().announce();
     }
 
-    /// Moves those parts of the pages of so many buffers that lie in one of the areas; `began`: when the promotion began.
+    /// Moves those parts of the pages of so many buffers that lie in one of the areas; `began`: when the promotion began. Returns how many
+    /// bytes were moved.
     fn move_pages(
         &mut self,
         arena: &Arena,
         pages: &[(usize, usize)],
         areas: &[Area],
         (began, buffers): (u64, usize),
-    ) {
+    ) -> usize {
         let (mut ticks, mut bytes) = (0, 0);
         let parts = pages
             .iter()
@@ -405,6 +410,7 @@ impl Owner {
             let words = arena.words();
             words.note_price(nanoseconds(taken), nanoseconds(ticks), bytes, buffers);
         }
+        bytes
     }
 
     /// Whether this process may have `more` mappings. Counting takes as long as many promotions (0.2 ms for the 450

@@ -6,10 +6,12 @@
 //! | headroom | whether there is memory for what is promoted, and for a child's copy of it |
 //! | promoted | the addresses of promoted memory |
 //! | report | how many direct copies there were, or why none |
+//! | returns | how many buffers were promoted for peers |
 //! | switches | whether there are direct copies at all |
 
 pub mod attention;
 pub mod headroom;
 pub mod promoted;
 pub mod report;
+pub mod returns;
 pub mod switches;

@@ -5,16 +5,16 @@ use super::{Chooser, Reader, is_short, price_of};
 use crate::direct::receiver::candidates;
 use crate::direct::receiver::ranges::mixed;
 use crate::direct::receiver::read::Read;
-use crate::direct::shared::report;
 use crate::direct::shared::switches::is_forced;
+use crate::direct::shared::{report, returns};
 use crate::sys::clock;
 use copytune_core::direct::mechanism::Way;
 use copytune_core::direct::promotion_budget::{KernelCopy, Urgency};
 use copytune_protocol::Kernel;
-use copytune_protocol::arena::RequestKind;
+use copytune_protocol::arena::{self, RequestKind};
 use copytune_protocol::peer::Peer;
 use copytune_protocol::requests::MIN_UNSHOWN_BYTES;
-use core::sync::atomic::Ordering::Acquire;
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 use libc::iovec;
 use std::sync::Arc;
 
@@ -179,6 +179,7 @@ impl Reader {
                     .ask(wanted.start, wanted.bytes(), RequestKind::Part);
             }
         } else if let Some(range) = self.ranges.entry(read) {
+            (self.account).promoted_for_peers(read.bytes, wanted_by_peers(read.bytes));
             if is_new {
                 known.extents.meet(pages, (read.source, read.bytes));
             }
@@ -203,4 +204,13 @@ impl Reader {
         };
         self.peers.get_mut(index).is_some_and(Known::is_left_alone)
     }
+}
+
+/// How many buffers of about that length peers have had promoted in this process, or will with its next sends.
+fn wanted_by_peers(bytes: usize) -> u32 {
+    let words = arena::own().map(|arena| arena.words());
+    let asked = words.map_or(0, |words| {
+        words.requested(returns::TAKEN.load(Relaxed), bytes)
+    });
+    returns::promoted(bytes).saturating_add(asked)
 }

@@ -1,0 +1,25 @@
+//! How many buffers of each length peers have had promoted in this process. A program that exchanges messages waits for the slower one, so a
+//! reader asks for as many of its peers' (return promotions, docs/glossary.md).
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Those that were promoted, by powers of two.
+static PROMOTED: [AtomicU32; usize::BITS as usize] =
+    [const { AtomicU32::new(0) }; usize::BITS as usize];
+/// Requests that a send has taken from the arena's first page so far.
+pub static TAKEN: AtomicU64 = AtomicU64::new(0);
+
+fn class(bytes: usize) -> &'static AtomicU32 {
+    &PROMOTED[bytes.checked_ilog2().unwrap_or(0) as usize]
+}
+
+/// A buffer of that length was promoted.
+pub fn count(bytes: usize) {
+    class(bytes).fetch_add(1, Relaxed);
+}
+
+/// How many of about that length were promoted.
+#[inline]
+pub fn promoted(bytes: usize) -> u32 {
+    class(bytes).load(Relaxed)
+}
