@@ -161,7 +161,8 @@ impl Account {
             let times = number - shorter;
             let as_many = price.saturating_mul(1 << times);
             let likely = gain.saturating_mul(u64::from(class.copies >> times));
-            let would_pay = pays(potential, price) || pays(likely, as_many);
+            // That there are fewer of the longer ones is reckoned with here.
+            let would_pay = pays(potential, price) || in_all(likely) >= as_many;
             price > 0 && would_pay && own.worth.price <= as_many
         })
     }
