@@ -55,7 +55,7 @@ pub(super) struct Class {
 impl Class {
     /// Whether peers have had more buffers promoted here than were asked for of theirs.
     #[inline]
-    pub fn is_owed(&self) -> bool {
+    pub fn is_behind(&self) -> bool {
         self.theirs > self.asked
     }
 }

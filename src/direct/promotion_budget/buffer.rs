@@ -1,7 +1,8 @@
 //! What a buffer has shown, and whether it is to be promoted.
 
+use super::account::{Account, Class};
 use super::worth::Advice;
-use super::{Account, KernelCopy, Urgency};
+use super::{KernelCopy, Urgency};
 
 /// Kernel copies of a buffer before it is asked for.
 pub const AT_ONCE: u32 = 1;
@@ -63,10 +64,10 @@ impl Buffer {
         self.joined > 0
     }
 
-    /// Whether it is asked for because peers have had others promoted: who waits for both messages of an exchange gains only when both
-    /// are read directly.
+    /// Whether it is asked for where peers have had more promoted here than was asked for of theirs: who waits for both messages of an
+    /// exchange gains only when both are read directly. `gain`: what a direct copy would save.
     #[inline]
-    fn may_be_owed(&self, gain: u64) -> bool {
+    fn may_be_returned(&self, gain: u64) -> bool {
         gain > 0 && self.owed == 0 && self.losses == 0
     }
 
@@ -82,7 +83,7 @@ impl Buffer {
         let class = account.class_of(bytes);
         let is_due = self.is_due()
             || (class.group.is_open() && self.is_in_group())
-            || (class.is_owed() && self.may_be_owed(self.gain) && !self.is_refused);
+            || (class.is_behind() && self.may_be_returned(self.gain) && !self.is_refused);
         if !is_due {
             self.reads += 1;
             class.copies = class.copies.saturating_add(1);
@@ -113,6 +114,65 @@ impl Buffer {
         urgency: Urgency,
     ) -> bool {
         let class = account.class_of(copy.bytes);
+        let is_open = class.group.is_open() && self.is_in_group();
+        let is_returned =
+            urgency != Urgency::Earned && class.is_behind() && self.may_be_returned(copy.gain);
+        self.count_kernel_copy(class, copy, urgency);
+        if copy.is_first {
+            // What it took tells too little to wait by.
+            self.next = self.reads.saturating_add(1);
+        } else if self.reads < self.next && !is_open && !is_returned {
+            return false;
+        }
+        let advice = class.before.advice();
+        // What was asked for did not come, but may yet as long as it is not asked for again. Savings of long ago are no reason to spend.
+        let most_saved = i64::try_from(copy.credit.known).unwrap_or(i64::MAX);
+        let debt = account
+            .debt
+            .saturating_sub_unsigned(self.owed)
+            .max(-most_saved);
+        let credit = match advice {
+            Advice::AtOnce => copy.credit.known,
+            _ => copy.credit.usual,
+        };
+        let owes = debt.saturating_add_unsigned(copy.price);
+        let class = account.class_of(copy.bytes);
+        let asks_for_all = urgency == Urgency::Unknown
+            && !matches!(advice, Advice::Wait(_))
+            && self.is_in_group()
+            && class.group.asks(copy.price, debt, copy.credit);
+        self.is_refused = owes.max(0).cast_unsigned() > credit;
+        let is_worth_it = match urgency {
+            Urgency::Forced => true,
+            _ if asks_for_all => true,
+            _ if self.is_refused => {
+                // The credit grows with time.
+                let next = self.reads / READS_FOR_CREDIT + 1;
+                self.next = self.reads.saturating_add(next);
+                false
+            }
+            _ if is_returned => true,
+            _ if self.reads < AT_ONCE << self.losses => false,
+            Urgency::Known if !matches!(advice, Advice::Wait(_)) => true,
+            Urgency::Known | Urgency::Unknown | Urgency::Earned => {
+                self.has_shown_enough(account, copy, urgency)
+            }
+        };
+        if is_worth_it {
+            let class = account.class_of(copy.bytes);
+            class.asked = class.asked.saturating_add(1);
+            let joined = core::mem::take(&mut self.joined);
+            if joined > 0 {
+                class.group.leave(self.missed, joined);
+            }
+            self.next = self.reads.saturating_add(1).saturating_mul(2);
+            self.owed = copy.price;
+            account.debt = owes;
+        }
+        is_worth_it
+    }
+
+    fn count_kernel_copy(&mut self, class: &mut Class, copy: KernelCopy, urgency: Urgency) {
         class.copies = class.copies.saturating_add(1);
         if self.reads == 0 {
             class.worth.price = class.worth.price.saturating_add(copy.price);
@@ -129,88 +189,42 @@ impl Buffer {
                 class.group.miss(copy.gain);
             }
         }
-        let before = class.before;
-        let advice = before.advice();
-        let is_open = class.group.is_open() && self.is_in_group();
-        let is_owed = urgency != Urgency::Earned && class.is_owed() && self.may_be_owed(copy.gain);
         self.gain = copy.gain;
         self.reads = self.reads.saturating_add(1);
-        if copy.is_first {
-            // What it took tells too little to wait by.
-            self.next = self.reads.saturating_add(1);
-        } else if self.reads < self.next && !is_open && !is_owed {
-            return false;
-        }
-        // What was asked for did not come, but may yet as long as it is not asked for again. Savings of long ago are no reason to spend.
-        let most_saved = i64::try_from(copy.credit.known).unwrap_or(i64::MAX);
-        let debt = account
-            .debt
-            .saturating_sub_unsigned(self.owed)
-            .max(-most_saved);
-        let credit = match advice {
-            Advice::AtOnce => copy.credit.known,
-            _ => copy.credit.usual,
-        };
-        let asks_for_all = urgency == Urgency::Unknown
-            && !matches!(advice, Advice::Wait(_))
-            && self.is_in_group()
-            && (account.class_of(copy.bytes).group).asks(copy.price, debt, copy.credit);
-        let is_worth_it = match urgency {
-            Urgency::Forced => true,
-            _ if asks_for_all => true,
-            _ if debt
-                .saturating_add_unsigned(copy.price)
-                .max(0)
-                .cast_unsigned()
-                > credit =>
-            {
-                // The credit grows with time.
-                self.next = self.reads.saturating_add(self.reads / READS_FOR_CREDIT + 1);
-                false
-            }
-            _ if is_owed => true,
-            _ if self.reads < AT_ONCE << self.losses => false,
-            Urgency::Known if !matches!(advice, Advice::Wait(_)) => true,
-            Urgency::Known | Urgency::Unknown | Urgency::Earned => {
-                let usual = copy.price << self.losses;
-                let (wanted, is_known) = match advice {
-                    Advice::Wait(times) => (usual.saturating_mul(times), false),
-                    // What is left of the sends that earlier runs have shown must pay. Then come those that they have not.
-                    Advice::AtOnce => {
-                        let in_all = before.of_a_buffer(copy.price);
-                        let pays = |missed: u64| missed.saturating_add(copy.price) <= in_all;
-                        match urgency == Urgency::Earned {
-                            // As much again is to be left: the next longer message may need another promotion.
-                            true => (usual.max(in_all), pays(self.missed.max(usual))),
-                            false => (usual.max(in_all), pays(self.missed)),
-                        }
-                    }
-                    Advice::None if urgency == Urgency::Earned => (usual, false),
-                    Advice::None => (usual, account.pays(copy.bytes, copy.gain)),
-                };
-                let left = wanted.saturating_sub(self.missed);
-                if left > 0 && !(is_known && copy.gain > 0) {
-                    self.wait_for(left);
-                    return false;
+    }
+
+    /// Whether what it has missed, others have shown, or earlier runs have, is worth its promotion; else it waits.
+    fn has_shown_enough(
+        &mut self,
+        account: &mut Account,
+        copy: KernelCopy,
+        urgency: Urgency,
+    ) -> bool {
+        let before = account.class_of(copy.bytes).before;
+        let advice = before.advice();
+        let usual = copy.price << self.losses;
+        let (wanted, is_known) = match advice {
+            Advice::Wait(times) => (usual.saturating_mul(times), false),
+            // What is left of the sends that earlier runs have shown must pay. Then come those that they have not.
+            Advice::AtOnce => {
+                let in_all = before.of_a_buffer(copy.price);
+                let pays = |missed: u64| missed.saturating_add(copy.price) <= in_all;
+                match urgency == Urgency::Earned {
+                    // As much again is to be left: the next longer message may need another promotion.
+                    true => (usual.max(in_all), pays(self.missed.max(usual))),
+                    false => (usual.max(in_all), pays(self.missed)),
                 }
-                self.at_once = left > 0 && advice == Advice::AtOnce;
-                true
             }
+            Advice::None if urgency == Urgency::Earned => (usual, false),
+            Advice::None => (usual, account.pays(copy.bytes, copy.gain)),
         };
-        let class = account.class_of(copy.bytes);
-        // There was no credit: the next look comes in its turn.
-        self.is_refused = !is_worth_it;
-        if is_worth_it {
-            class.asked = class.asked.saturating_add(1);
-            let joined = core::mem::take(&mut self.joined);
-            if joined > 0 {
-                class.group.leave(self.missed, joined);
-            }
-            self.next = self.reads.saturating_add(1).saturating_mul(2);
-            self.owed = copy.price;
-            account.debt = debt.saturating_add_unsigned(copy.price);
+        let left = wanted.saturating_sub(self.missed);
+        let is_enough = left == 0 || (is_known && copy.gain > 0);
+        match is_enough {
+            true => self.at_once = left > 0 && advice == Advice::AtOnce,
+            false => self.wait_for(left),
         }
-        is_worth_it
+        is_enough
     }
 
     /// So much must still be missed. Something else may decide earlier, so it is looked at again before long ([`READS_BETWEEN_LOOKS`]).

@@ -123,11 +123,12 @@ impl Reader {
                     known.recurrence.recurs(read.source, read.bytes);
                 }
                 let generation = peer.words().generation.load(Acquire);
+                if range.direct || range.generation != generation {
+                    return false;
+                }
                 let account = &mut self.account;
                 account.promoted_for_peers(read.bytes, returns::promoted(read.bytes));
-                !range.direct
-                    && range.generation == generation
-                    && range.buffer.waits(account, read.bytes)
+                range.buffer.waits(account, read.bytes)
             }
             // It would be found there if it could be read directly.
             None => is_short(read) && known.recurrence.leaves(),
