@@ -13,6 +13,11 @@ const FIRST_READ_WEIGHT: f32 = 4.0;
 /// Classes of lengths, by powers of two.
 const CLASSES: usize = usize::BITS as usize;
 
+/// Return promotions of a length that need not have shown anything. Then each must have been read directly so often, on the average.
+const FREE_RETURNS: u32 = 32;
+/// See [`FREE_RETURNS`].
+const COPIES_OF_A_RETURN: u32 = 4;
+
 /// What promotions of one reader's buffers have cost, and direct copies saved.
 #[derive(Debug, Clone, Copy)]
 pub struct Account {
@@ -47,16 +52,20 @@ pub(super) struct Class {
     pub before: Worth,
     /// The buffers that wait.
     pub group: Group,
-    /// Buffers that were asked for, and those that peers have had promoted here.
+    /// Direct copies in this run.
+    pub direct: u32,
+    /// Buffers that were asked for, those of them that only return what peers have done, and those that peers have had promoted here.
     pub asked: u32,
+    pub returned: u32,
     theirs: u32,
 }
 
 impl Class {
-    /// Whether peers have had more buffers promoted here than were asked for of theirs.
+    /// Whether peers have had more buffers promoted here than were asked for of theirs, and those that were returned are read directly often
+    /// enough.
     #[inline]
     pub fn is_behind(&self) -> bool {
-        self.theirs > self.asked
+        self.theirs > self.asked && self.returned <= FREE_RETURNS + self.direct / COPIES_OF_A_RETURN
     }
 }
 

@@ -161,6 +161,7 @@ impl Buffer {
         if is_worth_it {
             let class = account.class_of(copy.bytes);
             class.asked = class.asked.saturating_add(1);
+            class.returned = class.returned.saturating_add(u32::from(is_returned));
             let joined = core::mem::take(&mut self.joined);
             if joined > 0 {
                 class.group.leave(self.missed, joined);
@@ -258,6 +259,7 @@ impl Buffer {
         }
         let class = account.class_of(bytes);
         class.copies = class.copies.saturating_add(1);
+        class.direct = class.direct.saturating_add(1);
         class.saved = class.saved.saturating_add(saved);
         if self.at_once {
             class.worth.kept = class.worth.kept.saturating_add(saved);

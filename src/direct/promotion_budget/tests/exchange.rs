@@ -106,3 +106,21 @@ fn a_return_promotion_waits_for_credit() {
     account.promoted_for_peers(copy.bytes, 1);
     assert!((1..20).contains(&looks(&mut account, 100)));
 }
+
+/// Peers have buffers promoted here again and again, and send from ever new ones.
+#[test]
+fn buffers_that_do_not_come_again_are_returned_for_a_while() {
+    let promotions = |sends: usize| {
+        let mut world = World::default();
+        world.account.promoted_for_peers(20_000, 10_000);
+        for number in 0..1000 {
+            for _ in 0..sends {
+                world.send(number, 20, 30, Urgency::Unknown);
+            }
+        }
+        world.promotions / 30
+    };
+    // Each is read directly twice, so half of one more is free for each.
+    assert!(promotions(3) <= 70, "{}", promotions(3));
+    assert!(promotions(8) > 900, "{}", promotions(8));
+}
