@@ -3,8 +3,9 @@
 //!
 //! The rule is that of Karlin, Manasse, Rudolph and Sleator (*Competitive Snoopy Caching*, Algorithmica 3, 1988): wait until as
 //! much was lost by waiting as the step costs. So what is expected of a buffer is what it has shown: it is sent as often
-//! again as it was sent so far. Where promotions of buffers of that length, or of shorter ones, have paid twice, or an earlier run has
-//! shown that direct copies pay at that call site, the step is made at once. Several buffers that wait side by side decide together
+//! again as it was sent so far. Where promotions of buffers of that length, or of shorter ones, have paid twice, an earlier run has
+//! shown that direct copies pay at that call site, or peers have had as long a buffer promoted here (return promotions), the step is made
+//! at once. Several buffers that wait side by side decide together
 //! ([`group`]).
 //!
 //! A program that runs again sends its buffers as often as before. So each run sums up, by class of lengths, what direct copies of

@@ -46,13 +46,13 @@ pub(super) struct Class {
     pub spent: u64,
     pub saved: u64,
     pub worth: Worth,
-    /// In this run.
+    /// Copies in this run, the kernel's and direct ones.
     pub copies: u32,
     /// What earlier runs have shown.
     pub before: Worth,
     /// The buffers that wait.
     pub group: Group,
-    /// Direct copies in this run.
+    /// The direct ones.
     pub direct: u32,
     /// Buffers that were asked for, those of them that only return what peers have done, and those that peers have had promoted here.
     pub asked: u32,
@@ -169,7 +169,7 @@ impl Account {
             // Twice as long buffers cost twice as much, at most.
             let times = number - shorter;
             let as_many = price.saturating_mul(1 << times);
-            let likely = gain.saturating_mul(u64::from(class.copies >> times));
+            let likely = gain.saturating_mul(u64::from(class.copies) >> times);
             // That there are fewer of the longer ones is reckoned with here.
             let would_pay = pays(potential, price) || in_all(likely) >= as_many;
             price > 0 && would_pay && own.worth.price <= as_many
@@ -178,7 +178,7 @@ impl Account {
 
     /// Peers have had so many buffers of that length promoted here, or will, in all.
     #[inline]
-    pub fn promoted_for_peers(&mut self, bytes: usize, buffers: u32) {
+    pub fn note_promoted_for_peers(&mut self, bytes: usize, buffers: u32) {
         self.class_of(bytes).theirs = buffers;
     }
 

@@ -85,24 +85,26 @@ impl Buffer {
             || (class.group.is_open() && self.is_in_group())
             || (class.is_behind() && self.may_be_returned(self.gain) && !self.is_refused);
         if !is_due {
-            self.reads += 1;
-            class.copies = class.copies.saturating_add(1);
-            self.missed = self.missed.saturating_add(self.gain);
-            class.worth.potential = class.worth.potential.saturating_add(self.gain);
-            if self.is_in_group() {
-                class.group.miss(self.gain);
-            }
+            self.count(class, self.gain);
         }
         !is_due
     }
 
     /// The kernel has copied it, and nothing is to be decided now.
     pub fn miss(&mut self, account: &mut Account, bytes: usize, gain: u64) {
+        self.count(account.class_of(bytes), gain);
+    }
+
+    /// One more kernel copy, in whose place a direct one would have saved so much.
+    #[inline]
+    fn count(&mut self, class: &mut Class, gain: u64) {
         self.reads = self.reads.saturating_add(1);
-        self.missed = self.missed.saturating_add(gain);
-        let class = account.class_of(bytes);
         class.copies = class.copies.saturating_add(1);
+        self.missed = self.missed.saturating_add(gain);
         class.worth.potential = class.worth.potential.saturating_add(gain);
+        if self.is_in_group() {
+            class.group.miss(gain);
+        }
     }
 
     /// The kernel has copied it. Returns whether its promotion is to be asked for; if that is in vain, ever more
@@ -117,7 +119,16 @@ impl Buffer {
         let is_open = class.group.is_open() && self.is_in_group();
         let is_returned =
             urgency != Urgency::Earned && class.is_behind() && self.may_be_returned(copy.gain);
-        self.count_kernel_copy(class, copy, urgency);
+        if self.reads == 0 {
+            class.worth.price = class.worth.price.saturating_add(copy.price);
+            if urgency == Urgency::Unknown {
+                self.joined = copy.price;
+                class.group.join(copy.price);
+            }
+        }
+        // No promotion would have saved the first copy, and what it took tells little.
+        self.count(class, if copy.is_first { 0 } else { copy.gain });
+        self.gain = copy.gain;
         if copy.is_first {
             // What it took tells too little to wait by.
             self.next = self.reads.saturating_add(1);
@@ -171,27 +182,6 @@ impl Buffer {
             account.debt = owes;
         }
         is_worth_it
-    }
-
-    fn count_kernel_copy(&mut self, class: &mut Class, copy: KernelCopy, urgency: Urgency) {
-        class.copies = class.copies.saturating_add(1);
-        if self.reads == 0 {
-            class.worth.price = class.worth.price.saturating_add(copy.price);
-            if urgency == Urgency::Unknown {
-                self.joined = copy.price;
-                class.group.join(copy.price);
-            }
-        }
-        // No promotion would have saved the first copy, and what it took tells little.
-        if !copy.is_first {
-            class.worth.potential = class.worth.potential.saturating_add(copy.gain);
-            self.missed = self.missed.saturating_add(copy.gain);
-            if self.is_in_group() {
-                class.group.miss(copy.gain);
-            }
-        }
-        self.gain = copy.gain;
-        self.reads = self.reads.saturating_add(1);
     }
 
     /// Whether what it has missed, others have shown, or earlier runs have, is worth its promotion; else it waits.

@@ -96,7 +96,7 @@ proptest! {
         let mut world = World { together, ..World::default() };
         // Peers have had buffers promoted here.
         for ticks in 1..200 {
-            world.account.promoted_for_peers(ticks * 1000, theirs);
+            world.account.note_promoted_for_peers(ticks * 1000, theirs);
         }
         if let Some((potential, price)) = learnt {
             let worth = Worth { potential, price, ..Worth::default() };

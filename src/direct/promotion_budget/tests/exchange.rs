@@ -14,7 +14,9 @@ fn exchange(gains: [u64; 2], messages: usize, credit: u64) -> [Option<usize>; 2]
         // Who was asked before promotes in its next send.
         for (side, world) in sides.iter_mut().enumerate() {
             promoted[side] = u32::from(asked[1 - side].is_some_and(|when| when < message));
-            world.account.promoted_for_peers(65_536, promoted[side]);
+            world
+                .account
+                .note_promoted_for_peers(65_536, promoted[side]);
         }
         for (side, world) in sides.iter_mut().enumerate() {
             if promoted[1 - side] > 0 {
@@ -72,7 +74,7 @@ fn as_many_are_asked_for_as_peers_have_had_promoted() {
     for turn in 0..20 {
         world
             .account
-            .promoted_for_peers(20_000, 3 * u32::from(turn > 5));
+            .note_promoted_for_peers(20_000, 3 * u32::from(turn > 5));
         for number in 0..8 {
             world.send(number, 20, PRICE, Urgency::Unknown);
         }
@@ -103,7 +105,7 @@ fn a_return_promotion_waits_for_credit() {
         looked.count()
     };
     assert!(looks(&mut account, 40) < 20);
-    account.promoted_for_peers(copy.bytes, 1);
+    account.note_promoted_for_peers(copy.bytes, 1);
     assert!((1..20).contains(&looks(&mut account, 100)));
 }
 
@@ -112,7 +114,7 @@ fn a_return_promotion_waits_for_credit() {
 fn buffers_that_do_not_come_again_are_returned_for_a_while() {
     let promotions = |sends: usize| {
         let mut world = World::default();
-        world.account.promoted_for_peers(20_000, 10_000);
+        world.account.note_promoted_for_peers(20_000, 10_000);
         for number in 0..1000 {
             for _ in 0..sends {
                 world.send(number, 20, 30, Urgency::Unknown);

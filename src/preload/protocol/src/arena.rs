@@ -20,7 +20,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x08");
 /// Where promoted pages begin: 2 MiB, so that huge pages can lie at congruent addresses.
 pub const FIRST_PROMOTED: u64 = 2 << 20;
 /// Requests that are kept until the owner looks.
-const MAX_REQUESTS: usize = 128;
+pub const MAX_REQUESTS: usize = 128;
 /// Nanoseconds of a promotion before there was one (docs/direct-copy.md).
 const USUAL_OVERHEAD: u64 = 100_000;
 /// Nanoseconds in which a mebibyte was moved before there was one (docs/direct-copy.md).

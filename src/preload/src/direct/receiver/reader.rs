@@ -127,7 +127,7 @@ impl Reader {
                     return false;
                 }
                 let account = &mut self.account;
-                account.promoted_for_peers(read.bytes, returns::promoted(read.bytes));
+                account.note_promoted_for_peers(read.bytes, returns::promoted(read.bytes));
                 range.buffer.waits(account, read.bytes)
             }
             // It would be found there if it could be read directly.

@@ -6,7 +6,7 @@
 //! | headroom | whether there is memory for what is promoted, and for a child's copy of it |
 //! | promoted | the addresses of promoted memory |
 //! | report | how many direct copies there were, or why none |
-//! | returns | how many buffers were promoted for peers |
+//! | returns | which requests of peers were taken, and how many buffers promoted for them |
 //! | switches | whether there are direct copies at all |
 
 pub mod attention;

@@ -179,7 +179,7 @@ impl Reader {
                     .ask(wanted.start, wanted.bytes(), RequestKind::Part);
             }
         } else if let Some(range) = self.ranges.entry(read) {
-            (self.account).promoted_for_peers(read.bytes, wanted_by_peers(read.bytes));
+            (self.account).note_promoted_for_peers(read.bytes, wanted_by_peers(read.bytes));
             if is_new {
                 known.extents.meet(pages, (read.source, read.bytes));
             }
