@@ -1,7 +1,6 @@
 #include "apart.h"
 
 #include <fcntl.h>
-#include <mpi.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -55,21 +54,21 @@ static void await(long value)
             sched_yield();
 }
 
-double cores_apart(void)
+bool can_measure_apart(void)
 {
-    static int prepared;
-    static long value;
+    static bool prepared;
     if (!prepared) {
-        prepared = 1;
+        prepared = true;
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         MPI_Comm_size(MPI_COMM_WORLD, &processes);
         line = processes == 2 ? share_page() : NULL;
     }
-    if (line == NULL)
-        return 0;
-    /* Who comes first waits inside MPI: the other may need its progress to end what it does (Open MPI, whose last word on a window of
-       256 messages had found no room). */
-    MPI_Barrier(MPI_COMM_WORLD);
+    return line != NULL;
+}
+
+double measure_apart(void)
+{
+    static long value;
     double least = 0;
     for (int try = 0; try < TRIES; try++) {
         double start = now();
@@ -86,6 +85,5 @@ double cores_apart(void)
         if (try == 0 || trip < least)
             least = trip;
     }
-    MPI_Bcast(&least, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     return least;
 }

@@ -1,9 +1,21 @@
 #include "workload.h"
 
+#include "apart.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const class_names[] = {"S", "W", "A", "B", NULL};
+
+/* How far apart the cores were before the clock started first, if that is asked for. */
+static double apart_before;
+
+static bool asks_apart(void)
+{
+    const char *asked = getenv("NAS_APART");
+    return asked != NULL && strcmp(asked, "0") != 0;
+}
 
 int process_rank(void)
 {
@@ -33,6 +45,7 @@ static void library_name(char *name)
 int finish(const struct outcome *outcome)
 {
     int verified = outcome->verified;
+    double apart_after = asks_apart() ? cores_apart() : 0;
     MPI_Allreduce(MPI_IN_PLACE, &verified, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     if (process_rank() == 0) {
         char library[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -44,6 +57,8 @@ int finish(const struct outcome *outcome)
                outcome->seconds);
         printf("  Rate:            %.4g million %s/s\n  Result:          %s\n", outcome->operations / seconds / 1e6,
                outcome->unit, outcome->result);
+        if (apart_before > 0)
+            printf("  Cores apart:     %.0f and %.0f ns\n", apart_before, apart_after);
         printf("  Verification: %s\n", verified ? "successful" : "failed");
         fflush(stdout);
     }
@@ -53,6 +68,10 @@ int finish(const struct outcome *outcome)
 
 double clock_start(void)
 {
+    static bool started;
+    if (!started && asks_apart())
+        apart_before = cores_apart();
+    started = true;
     MPI_Barrier(MPI_COMM_WORLD);
     return MPI_Wtime();
 }

@@ -171,6 +171,8 @@ static NAS: Files = nas_files!(
 static WORKLOADS: Files = nas_files!(
     "Makefile",
     "compiler.sh",
+    "src/apart.c",
+    "src/apart.h",
     "src/circuit.c",
     "src/common.c",
     "src/common.h",

@@ -75,6 +75,11 @@ impl Progress {
         self.all = self.done + left;
     }
 
+    /// More is to be done than was thought.
+    pub fn extend(&mut self, length: f64) {
+        self.all += length;
+    }
+
     /// Clears the bar.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {

@@ -24,9 +24,27 @@ pub fn seconds(output: &str) -> Result<f64, String> {
         .ok_or_else(|| "it reported no time".to_owned())
 }
 
+/// How far the cores of its two ranks were apart before and after, in nanoseconds; 0: not known.
+pub fn apart(output: &str) -> [f64; 2] {
+    let read = |text: &str| -> Option<[f64; 2]> {
+        let (before, after) = text.strip_suffix(" ns")?.split_once(" and ")?;
+        Some([before.parse().ok()?, after.parse().ok()?])
+    };
+    field(output, "Cores apart:")
+        .and_then(read)
+        .unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn distances_are_known_where_they_are_told() {
+        assert_eq!(apart("  Cores apart:     57 and 330 ns\n"), [57.0, 330.0]);
+        assert_eq!(apart("  Cores apart:     near\n"), [0.0; 2]);
+        assert_eq!(apart(""), [0.0; 2]);
+    }
 
     #[test]
     fn a_time_counts_only_with_a_right_result() {

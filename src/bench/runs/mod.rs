@@ -154,7 +154,7 @@ pub fn runs(kinds: &[Kind], rounds: usize) -> f64 {
 }
 
 impl Case<'_> {
-    /// All rounds.
+    /// So many rounds.
     ///
     /// # Errors
     /// A run fails: one sentence.
@@ -164,6 +164,28 @@ impl Case<'_> {
         rounds: usize,
         progress: &mut Progress,
     ) -> Result<Series, String> {
+        let mut series = Series {
+            library: self.library,
+            program: self.program.clone(),
+            ranks: self.ranks,
+            sizes: self.sizes.clone(),
+            kinds: kinds.to_vec(),
+            found: Vec::new(),
+        };
+        self.go_on(&mut series, rounds, progress)?;
+        Ok(series)
+    }
+
+    /// Further rounds, until the series has so many.
+    ///
+    /// # Errors
+    /// A run fails: one sentence.
+    pub fn go_on(
+        &self,
+        series: &mut Series,
+        rounds: usize,
+        progress: &mut Progress,
+    ) -> Result<(), String> {
         let name = format!(
             "{}: {} on {} ranks",
             self.library.title(),
@@ -171,16 +193,15 @@ impl Case<'_> {
             self.ranks
         );
         progress.step(&name);
-        let mut found = Vec::new();
-        for round in 0..rounds {
+        for round in series.found.len()..rounds {
             if round % ROUNDS_OF_A_STATE == 0 {
                 progress.detail(&format!("{name}, tuning before round {}", round + 1));
                 self.prepare(round)?;
                 progress.advance(PREPARING as f64);
             }
-            let mut of_round: Vec<Option<Found>> = vec![None; kinds.len()];
-            for place in order(round, kinds.len()) {
-                let kind = kinds[place];
+            let mut of_round: Vec<Option<Found>> = vec![None; series.kinds.len()];
+            for place in order(round, series.kinds.len()) {
+                let kind = series.kinds[place];
                 progress.detail(&format!(
                     "{name}, round {} of {rounds}, {}",
                     round + 1,
@@ -189,16 +210,9 @@ impl Case<'_> {
                 of_round[place] = Some(self.run(kind, round)?);
                 progress.advance(1.0);
             }
-            found.push(of_round.into_iter().flatten().collect());
+            series.found.push(of_round.into_iter().flatten().collect());
         }
-        Ok(Series {
-            library: self.library,
-            program: self.program.clone(),
-            ranks: self.ranks,
-            sizes: self.sizes.clone(),
-            kinds: kinds.to_vec(),
-            found,
-        })
+        Ok(())
     }
 
     /// The name of a step or a directory that no other case has.

@@ -6,7 +6,7 @@ mod report;
 use super::mpi::Job;
 use super::pingpong::note_on_cores;
 use super::reported::{self, field};
-use super::runs::{self, Case, Found, USUAL};
+use super::runs::{self, Case, Found, ROUNDS_OF_A_STATE, Series, USUAL};
 use super::{Findings, Progress, Results, Setting, programs};
 
 /// The benchmark's name.
@@ -80,6 +80,8 @@ pub struct Request {
     pub ranks: Vec<usize>,
     /// Rounds that compare; none: the usual number.
     pub rounds: Option<usize>,
+    /// At most so many rounds, until a workload's intervals are narrow; none: no further ones.
+    pub most: Option<usize>,
 }
 
 /// Measures.
@@ -97,6 +99,7 @@ fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
     };
     let class = request.class.unwrap_or(class);
     let rounds = request.rounds.unwrap_or(rounds);
+    let most = request.most.unwrap_or(rounds);
     let mut ranks = match &request.ranks[..] {
         [] => ranks.to_vec(),
         ranks => ranks.to_vec(),
@@ -125,13 +128,14 @@ fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
                     ranks,
                     sizes: Vec::new(),
                     job: Job::ranks(library, ranks, programs.join(workload.program))
+                        .env("NAS_APART", "1")
                         .args(["--class", &class.to_string()])
                         .args(workload.arguments),
                     calibration: None,
                     plain: None,
                     read: &read,
                 };
-                series.push(case.measure(USUAL, rounds, &mut progress)?);
+                series.push(measured(&case, rounds, most, chosen.len(), &mut progress)?);
             }
         }
     }
@@ -144,6 +148,24 @@ fn run(request: &Request, setting: &Setting) -> Result<Findings, String> {
     Ok(findings)
 }
 
+/// So many rounds of a workload, and more, at most `most`, until its intervals are narrow beside those of `others`.
+fn measured(
+    case: &Case<'_>,
+    rounds: usize,
+    most: usize,
+    others: usize,
+    progress: &mut Progress,
+) -> Result<Series, String> {
+    let mut series = case.measure(USUAL, rounds, progress)?;
+    while series.found.len() < most && !report::is_narrow(&series, others) {
+        let before = series.found.len();
+        let rounds = (before + ROUNDS_OF_A_STATE).min(most);
+        progress.extend(runs::runs(USUAL, rounds) - runs::runs(USUAL, before));
+        case.go_on(&mut series, rounds, progress)?;
+    }
+    Ok(series)
+}
+
 /// The time that a run reports, and its result.
 fn read(output: &str) -> Result<Found, String> {
     let seconds = reported::seconds(output)?;
@@ -151,6 +173,7 @@ fn read(output: &str) -> Result<Found, String> {
     Ok(Found {
         seconds: vec![seconds],
         result: result.to_owned(),
+        apart: vec![reported::apart(output)],
         ..Found::default()
     })
 }
@@ -161,10 +184,11 @@ mod tests {
 
     #[test]
     fn a_run_has_a_time_and_a_result() {
-        let good = "SOR\n  Time in seconds: 1.25\n  Result:          7 iterations, checksum 1\n  Verification: successful\n";
+        let good = "SOR\n  Time in seconds: 1.25\n  Result:          7 iterations, checksum 1\n  Cores apart:     57 and 60 ns\n  Verification: successful\n";
         let found = read(good).expect("a right one");
         assert_eq!(found.seconds, [1.25]);
         assert_eq!(found.result, "7 iterations, checksum 1");
+        assert_eq!(found.apart, [[57.0, 60.0]]);
         assert!(read(&good.replace("successful", "failed")).is_err());
         assert!(read(&good.replace("Result", "Something")).is_err());
     }

@@ -31,6 +31,9 @@ pub struct Args {
     /// Rounds that compare [default: 12, quick: 3]
     #[arg(long, value_name = "N", value_parser = rounds)]
     rounds: Option<usize>,
+    /// Rounds at most: each workload goes on until no loss of 2 % can hide in its intervals [default: as many as --rounds]
+    #[arg(long, value_name = "N", value_parser = rounds)]
+    most: Option<usize>,
     #[command(flatten)]
     outputs: Outputs,
 }
@@ -43,6 +46,7 @@ impl Args {
             class: self.class,
             ranks: self.ranks.into_iter().map(usize::from).collect(),
             rounds: self.rounds,
+            most: self.most,
         };
         self.outputs.check_writable()?;
         let (setting, _scratch) = self.setup.prepare(NAME, &request)?;
