@@ -3,7 +3,8 @@
 use super::Request;
 use crate::models::copies::{BYTES, COPY};
 use crate::models::plan::{Plan, VERIFICATION};
-use crate::routines::{Caches, RoutineId, usable};
+use crate::routines::{Caches, RoutineId, catalogue, usable};
+use crate::stats::random::Random;
 use crate::timing::{Cell, Placement, State};
 
 /// Sizes of the fit set, from the least to the greatest.
@@ -42,11 +43,13 @@ impl Series {
         title(self.state.name(), self.cores)
     }
 
-    /// How a point is timed.
-    pub fn cell(&self, point: &TimedPoint) -> Cell {
+    /// How a point is timed in a round. All routines of a size copy between the same places in a round, and between others in the next: which
+    /// routine is best for a size depends on them, and models know the size alone.
+    pub fn cell(&self, point: &TimedPoint, seed: u64, round: u32) -> Cell {
+        let mut random = Random::new(seed ^ (u64::from(round) << 40) ^ point.bytes as u64);
         Cell {
             bytes: point.bytes,
-            placement: Placement::At { src: 0, dst: 0 },
+            placement: Placement::drawn(|end| random.below(end)),
             state: self.state,
         }
     }
@@ -106,6 +109,15 @@ pub fn series(request: &Request, caches: &Caches, has_partner: bool) -> Vec<Seri
     if !sizes.contains(&(greatest as usize, false)) {
         // The grid has other sizes, and a model ends at its greatest one.
         sizes.push((greatest as usize, false));
+    }
+    // And a routine's model is to begin and end where the routine does: between that and the next size nothing would be predicted.
+    let ends = catalogue()
+        .iter()
+        .flat_map(|it| [it.min_bytes, it.max_bytes]);
+    for end in ends.filter(|&end| (BYTES.0..=greatest).contains(&(end as f64))) {
+        if !sizes.contains(&(end, false)) {
+            sizes.push((end, false));
+        }
     }
     let mut points = Vec::new();
     for (bytes, verifies) in sizes {

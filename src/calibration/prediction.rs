@@ -138,6 +138,45 @@ impl Predictor {
         Ok(finite)
     }
 
+    /// The same of a message that a library copies in pieces of `piece` bytes: what the caches hold depends on all of it, and each further piece
+    /// costs what two of them take longer than one that is twice as long. Routines that do not suit a piece have no prediction.
+    ///
+    /// # Errors
+    /// As [`Predictor::rank`].
+    pub fn rank_in_pieces(
+        &self,
+        bytes: u64,
+        piece: u64,
+        state: State,
+        cores: u32,
+    ) -> Result<Vec<Prediction>, String> {
+        let whole = self.rank(bytes, state, cores)?;
+        if piece >= bytes {
+            return Ok(whole);
+        }
+        let further = (bytes.div_ceil(piece) - 1) as f64;
+        let all = self.of(state, cores)?;
+        let in_pieces = |of: &Prediction| {
+            let model = all.iter().find(|model| model.routine == of.routine)?;
+            let suits = |id| catalogue()[usize::from(id)].suits(piece as usize);
+            find(of.routine).filter(|&id| suits(id))?;
+            // A model begins at the least size that was timed.
+            let least = model.model.ranges().first().map_or(0.0, |range| range.0);
+            let one = piece.max(least as u64);
+            let start = 2.0 * self.seconds(model, one) - self.seconds(model, 2 * one);
+            Some(Prediction {
+                seconds: of.seconds + further * start.max(0.0),
+                ..*of
+            })
+        };
+        let mut found: Vec<Prediction> = whole.iter().filter_map(in_pieces).collect();
+        found.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        match found.is_empty() {
+            true => self.rank(piece, state, cores),
+            false => Ok(found),
+        }
+    }
+
     /// The sizes for which there is any model of that condition.
     fn range(&self, state: State, cores: u32) -> Result<(u64, u64), String> {
         let of = self.of(state, cores)?;

@@ -151,7 +151,8 @@ fn time(stage: &mut Stage, series: &Series, request: &Request, round: u32) -> Re
     let mut times = vec![0.0; series.points.len()];
     for at in order {
         let point = &series.points[at];
-        let (cell, copy) = (series.cell(point), code(point.id, request.features)?);
+        let cell = series.cell(point, request.seed, round);
+        let copy = code(point.id, request.features)?;
         // SAFETY: `code` gives only what a CPU with the features can run, and the catalogue's routines keep to CopyFn.
         let seconds = unsafe {
             match series.cores {

@@ -1,12 +1,12 @@
 use super::plan::{ROUNDS, series};
-use super::prediction::Predictor;
+use super::prediction::{Prediction, Predictor};
 use super::*;
 use crate::bench::journal::Journal;
 use crate::models::model::TOLERATED;
 use crate::routines::CacheSource;
 use crate::state::calibration::LEAST_ROUNDS;
 use crate::stats::random::Random;
-use crate::timing::State;
+use crate::timing::{Placement, State};
 
 const CACHES: Caches = Caches {
     l1d: Some(32 << 10),
@@ -116,11 +116,12 @@ fn every_state_is_planned_and_those_of_one_core_beside_another() {
             .filter(|point| point.verifies == verifies && point.id == 0);
         points.map(|point| point.bytes).collect::<Vec<usize>>()
     };
-    assert_eq!(
-        (sizes(&full[0], true).len(), sizes(&full[0], false).len()),
-        (20, 30)
-    );
-    assert_eq!(sizes(&full[0], false).last(), Some(&(16 << 20)));
+    let fitted = sizes(&full[0], false);
+    assert_eq!((sizes(&full[0], true).len(), fitted[29]), (20, 16 << 20));
+    // A model begins where its routine does.
+    for routine in catalogue().iter().filter(|routine| routine.min_bytes >= 64) {
+        assert!(fitted.contains(&routine.min_bytes), "{}", routine.name);
+    }
     let quick = series(&request(), &CACHES, true);
     assert!(quick[0].points.iter().all(|point| point.bytes <= 4 << 20));
     assert!(sizes(&quick[0], false).len() >= 16 && sizes(&quick[0], true).len() >= 5);
@@ -189,6 +190,52 @@ fn models_of_a_known_machine_are_good_and_rank_as_it_does() {
         let there = predictor.rank(crossover.from, State::Warm, 1).unwrap();
         assert!(there[0].seconds > 0.97 * crossover.seconds, "{crossover:?}");
     }
+}
+
+#[test]
+fn a_message_in_pieces_takes_what_all_of_it_does_and_a_start_for_each() {
+    let predictor = Predictor::new(&calibration(0.0), Features::NONE).unwrap();
+    let seconds = |ranking: &[Prediction], name: &str| {
+        let found = ranking.iter().find(|of| of.routine == name);
+        found.map(|of| of.seconds)
+    };
+    let whole = predictor.rank(400 << 10, State::Shared, 1).unwrap();
+    let in_pieces = |piece| {
+        let found = predictor.rank_in_pieces(400 << 10, piece, State::Shared, 1);
+        found.unwrap()
+    };
+    // 12 further pieces of 32 KiB, 49 of 8 KiB.
+    for (piece, further) in [(32 << 10, 12.0), (8 << 10, 49.0)] {
+        let found = in_pieces(piece);
+        assert!(found.is_sorted_by(|a, b| a.seconds <= b.seconds));
+        for (name, start) in [("libc", 10e-9), ("rep-movsb", 60e-9)] {
+            let more = seconds(&found, name).unwrap() - seconds(&whole, name).unwrap();
+            assert!(
+                (more / (further * start) - 1.0).abs() < 0.1,
+                "{name} {piece}: {more}"
+            );
+        }
+    }
+    assert_eq!(in_pieces(400 << 10), whole);
+    // String instructions do not suit pieces of 64 bytes, however long the message is.
+    assert!(seconds(&whole, "rep-movsb").is_some());
+    assert_eq!(seconds(&in_pieces(64), "rep-movsb"), None);
+    assert!(seconds(&in_pieces(64), "libc").is_some());
+}
+
+#[test]
+fn placements_are_those_of_the_seed_and_the_round_for_all_routines() {
+    let plan = series(&request(), &CACHES, true);
+    let points = &plan[0].points;
+    let same = |pair: &[plan::TimedPoint]| pair[0].bytes == pair[1].bytes;
+    let first = points.windows(2).position(same).expect("two routines");
+    let of = |at: usize, seed, round| plan[0].cell(&points[at], seed, round).placement;
+    assert_eq!(of(first, 7, 3), of(first + 1, 7, 3));
+    let drawn = |seed| (0..64).map(move |round| of(first, seed, round));
+    let different: std::collections::BTreeSet<_> = drawn(7).collect();
+    assert!(different.len() > 40, "{different:?}");
+    assert!(drawn(7).ne(drawn(8)));
+    assert!(different.contains(&Placement::Aliased));
 }
 
 #[test]

@@ -253,11 +253,7 @@ pub fn usable(features: Features, bytes: usize) -> Vec<RoutineId> {
         }
         _ => false,
     };
-    let worth = |routine: &Routine| {
-        runs(routine)
-            && (routine.min_bytes..=routine.max_bytes).contains(&bytes)
-            && !outdone(routine)
-    };
+    let worth = |routine: &Routine| runs(routine) && routine.suits(bytes) && !outdone(routine);
     let others = CATALOGUE.iter().enumerate().skip(1);
     let chosen = others.filter(|(_, routine)| worth(routine));
     let (last, first): (Vec<_>, Vec<_>) = chosen.partition(|(_, routine)| routine.carries_over());

@@ -84,6 +84,11 @@ impl Routine {
         features.contains(self.needs).then_some(self.copy)
     }
 
+    /// Whether it is sensible for so many bytes.
+    pub fn suits(&self, bytes: usize) -> bool {
+        (self.min_bytes..=self.max_bytes).contains(&bytes)
+    }
+
     /// Whether one execution among others tells little of it, because what it costs, or what they cost, hangs on what
     /// came before. A search that mixes such routines with others cannot tell whom to blame (examples/carry_over.rs).
     ///

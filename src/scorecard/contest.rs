@@ -2,8 +2,8 @@
 //!
 //! The best of dozens of noisy times owes its place to luck as well, so that whoever is held against it seems worse than it is. So each
 //! step has times of its own: a *scan* of all routines leaves some finalists, among whom a *choice* names the reference; then pick,
-//! reference, best fixed routine and libc's are *judged* by turns; and the picks that seem far behind are judged *again*, because the worst of
-//! many is unlucky, too.
+//! reference, best fixed routine and libc's are *judged* by turns, the reference twice: what it seems to lose to itself is what luck alone
+//! takes from a right pick. Picks that may be far behind by that are judged *again*, in more rounds: neither bad luck nor good luck decides.
 
 use crate::bench::Progress;
 use crate::bench::compare::{middle, slowdown};
@@ -58,7 +58,7 @@ impl<C> Entry<C> {
         least.map_or("", |(routine, _)| routine)
     }
 
-    /// Who takes part in the judging, each once: the pick first, then libc's.
+    /// Who takes part in the judging: the pick first, the reference once more at the end, any other once.
     fn judged(&self, reference: &str, fixed: &str) -> Vec<&'static str> {
         let pick = self.pick();
         let mut judged = vec![pick];
@@ -68,6 +68,7 @@ impl<C> Entry<C> {
                 judged.push(routine);
             }
         }
+        judged.extend(self.routines.iter().find(|of| **of == reference));
         judged
     }
 
@@ -91,7 +92,7 @@ pub struct Rounds {
 
 /// Routines that a scan leaves besides pick and libc's.
 const FINALISTS: usize = 6;
-/// Picks that are slower by more than this, in percent, are judged again.
+/// Picks that may be slower by more than this, in percent, are judged again.
 pub const NEAR: f64 = 5.0;
 
 /// What scan and choice have found.
@@ -120,8 +121,12 @@ pub struct Judged {
     pub penalty: Interval,
     /// The same, judged again.
     pub again: Option<Interval>,
+    /// By how much the reference is slower than itself, in percent: luck.
+    pub itself: f64,
     /// How many times as fast the pick is as libc's memcpy.
     pub gain: f64,
+    /// The same of the reference: no pick can be expected to gain more.
+    pub best_gain: f64,
     /// The same as the best fixed routine.
     pub over_fixed: f64,
     /// Median seconds of the pick.
@@ -150,7 +155,7 @@ fn of_finding<C>(entry: &Entry<C>, rounds: Rounds) -> f64 {
 }
 
 fn of_judging(rounds: Rounds) -> f64 {
-    4.0 * rounds.judging as f64
+    5.0 * rounds.judging as f64
 }
 
 /// Holds the picks against the best, against libc's and against the best fixed routine.
@@ -184,7 +189,7 @@ pub fn hold<T: Timer>(
         progress.advance(entry.length * of_judging(rounds));
     }
     for (at, (entry, judged)) in entries.iter().zip(&mut judged).enumerate() {
-        if judged.penalty.estimate > NEAR {
+        if judged.penalty.high > NEAR {
             let step = format!("{name} judging again {at} {}", judged.reference);
             let again = || judge_again(entry, judged, rounds.again, seed_of(3, at), timer);
             judged.again = Some(journal.step(&step, again)?);
@@ -279,12 +284,17 @@ fn judge<T: Timer>(
     let fixed = Some(of(fixed))
         .filter(|times| !times.is_empty())
         .unwrap_or(libc);
-    let times_as_fast =
-        |other: &[f64]| slowdown(other, pick).map_or(f64::NAN, |of| 1.0 + of.estimate / 100.0);
+    let faster = |times: &[f64], other: &[f64]| {
+        slowdown(other, times).map_or(f64::NAN, |of| 1.0 + of.estimate / 100.0)
+    };
+    let times_as_fast = |other: &[f64]| faster(pick, other);
     let penalty = match found.reference == entry.pick() {
         true => Some(NONE),
         false => slowdown(pick, of(&found.reference)),
     };
+    let itself = times
+        .last()
+        .and_then(|it| slowdown(it, of(&found.reference)));
     let pairs = found
         .scanned
         .iter()
@@ -299,7 +309,9 @@ fn judge<T: Timer>(
         reference: found.reference.clone(),
         penalty: penalty.ok_or_else(|| format!("{}: the times cannot be compared", entry.title))?,
         again: None,
+        itself: itself.map_or(f64::NAN, |of| of.estimate),
         gain: times_as_fast(libc),
+        best_gain: faster(of(&found.reference), libc),
         over_fixed: times_as_fast(fixed),
         seconds: middle(pick),
         error: crate::models::mean_relative_error(known),

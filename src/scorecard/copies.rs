@@ -17,9 +17,6 @@ pub struct Copying {
     pub cores: u32,
 }
 
-/// One in so many cells has source and destination 4 KiB apart, almost.
-const ALIASED: u32 = 8;
-
 /// So many cells: state and number of cores in turn, size and placement at random. Sizes on a logarithmic scale, as far as the models go.
 /// Cells of which nothing is predicted are left out.
 pub fn entries(
@@ -35,7 +32,7 @@ pub fn entries(
         let bytes = on_the_scale(MIN_BYTES, greatest, &mut random);
         let cell = Cell {
             bytes: bytes as usize,
-            placement: placement(&mut random),
+            placement: Placement::drawn(|end| random.below(end)),
             state,
         };
         let ranking = predictor.rank(bytes, state, cores).ok()?;
@@ -70,14 +67,6 @@ pub fn on_the_scale(least: u64, greatest: u64, random: &mut Random) -> u64 {
     let (low, high) = ((least as f64).ln(), (greatest as f64).ln());
     let bytes = (low + random.unit() * (high - low)).exp().round() as u64;
     bytes.clamp(least, greatest)
-}
-
-fn placement(random: &mut Random) -> Placement {
-    let (src, dst) = (random.below(64) as u8, random.below(64) as u8);
-    match random.below(ALIASED) {
-        0 => Placement::Aliased,
-        _ => Placement::At { src, dst },
-    }
 }
 
 /// The routines that suit the size, libc's first.

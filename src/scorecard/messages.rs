@@ -65,7 +65,9 @@ pub fn entries(
             } else {
                 bytes.min(piece(library.family))
             };
-            let ranking = predictor.rank(copied, State::Shared, 1).ok()?;
+            let ranking = predictor
+                .rank_in_pieces(bytes, copied, State::Shared, 1)
+                .ok()?;
             let routines = names(features, bytes);
             let predicted = routines.iter().map(|&name| {
                 let of = ranking.iter().find(|of| of.routine == name);

@@ -18,8 +18,10 @@ pub struct Score {
     pub exact: f64,
     /// Picks that are not shown to be slower than the reference.
     pub as_good: f64,
-    /// Picks that are slower by no more than 5 %.
+    /// Picks that are slower by no more than 5 %, by the latest word on each.
     pub within: Interval,
+    /// References that are slower than themselves by no more than 5 %: what a scorecard of right picks would have, judged once.
+    pub itself: Interval,
     /// Mean penalty of the picks that are shown to be slower; none where all are as good.
     pub when_wrong: Option<f64>,
     /// Mean penalty of all picks. One that is faster than the reference counts with its sign: else noise alone would be a penalty.
@@ -28,6 +30,8 @@ pub struct Score {
     pub worst: (f64, String),
     /// How many times as fast as libc's memcpy: geometric mean.
     pub gain: Option<Interval>,
+    /// The same of the references.
+    pub best_gain: Option<Interval>,
     /// The same as the best fixed routine.
     pub over_fixed: Option<Interval>,
     /// The models' mean relative error, over all routines of all cells; none where nothing was predicted.
@@ -55,20 +59,22 @@ impl Score {
             stats::geometric_mean(&values, CONFIDENCE)
         };
         let errors: Option<Vec<f64>> = judged.iter().map(|of| Some(of.error?.ln_1p())).collect();
-        let within = judged
-            .iter()
-            .filter(|of| of.penalty.estimate <= NEAR)
-            .count();
+        let near = |penalty: &dyn Fn(&Judged) -> f64| {
+            let those = judged.iter().filter(|of| penalty(of) <= NEAR);
+            wilson(those.count(), cells)
+        };
         Some(Score {
             of: of.to_owned(),
             cells,
             exact: share(&|of| of.pick == of.reference),
             as_good: share(&|of| !is_wrong(of)),
-            within: wilson(within, cells),
+            within: near(&penalty),
+            itself: near(&|of| of.itself),
             when_wrong: wrong.mean(),
             expected: stats::mean_interval(&all, CONFIDENCE),
             worst: (penalty(far), far.title.clone()),
             gain: mean(&|of| of.gain),
+            best_gain: mean(&|of| of.best_gain),
             over_fixed: mean(&|of| of.over_fixed),
             error: errors.map(|logs| 100.0 * (logs.iter().sum::<f64>() / cells as f64).exp_m1()),
         })
@@ -127,7 +133,9 @@ mod tests {
                 high: 2.0 * penalty.0 - penalty.1,
             },
             again: None,
+            itself: 6.0 * penalty.0 / 20.0,
             gain,
+            best_gain: 1.2 * gain,
             over_fixed: 1.1,
             seconds: 1e-6,
             error: Some(0.1),
@@ -148,10 +156,13 @@ mod tests {
             (score.exact, score.as_good, score.within.estimate),
             (25.0, 75.0, 75.0)
         );
+        assert_eq!(score.itself.estimate, 75.0);
         assert_eq!(score.when_wrong, Some(20.0));
         assert!((score.expected.unwrap().estimate - 5.25).abs() < 1e-12);
         assert_eq!(score.worst, (20.0, "y 20".to_owned()));
         assert!((score.gain.unwrap().estimate - 4.0_f64.powf(0.25)).abs() < 1e-12);
+        let best = score.best_gain.unwrap().estimate;
+        assert!((best - 1.2 * 4.0_f64.powf(0.25)).abs() < 1e-12, "{best}");
         assert!((score.error.unwrap() - 10.0).abs() < 1e-9);
         // Bad luck is not the worst penalty.
         cells[3].again = Some(Interval {
@@ -163,7 +174,8 @@ mod tests {
         let names: Vec<&str> = scores.iter().map(|score| score.of.as_str()).collect();
         assert_eq!(names, ["x", "y", "all"]);
         assert_eq!(scores[2].worst.0, 3.0);
-        assert_eq!(scores[2].within.estimate, 75.0, "but the judging stands");
+        assert_eq!(scores[2].within.estimate, 100.0);
+        assert_eq!(scores[2].when_wrong, Some(20.0), "but the judging stands");
         assert!(Score::of("none", &[]).is_none());
     }
 

@@ -96,12 +96,11 @@ pub fn effects<'a>(
     } else {
         bytes.min(piece(family))
     };
-    let pieces = bytes as f64 / one as f64;
-    let through = predictor.rank(one, State::Shared, 1)?;
-    let out = predictor.rank(one, State::Dirty, 1)?;
+    let through = predictor.rank_in_pieces(bytes, one, State::Shared, 1)?;
+    let out = predictor.rank_in_pieces(bytes, one, State::Dirty, 1)?;
     let of = |ranking: &[crate::calibration::prediction::Prediction], name: &str| {
         let found = ranking.iter().find(|of| of.routine == name);
-        found.map_or(f64::INFINITY, |of| pieces * of.seconds)
+        found.map_or(f64::INFINITY, |of| of.seconds)
     };
     let ends: Vec<[f64; 2]> = (surface.routines.iter())
         .map(|name| {

@@ -101,6 +101,16 @@ impl Placement {
         pairs.chain([Placement::Aliased]).collect()
     }
 
+    /// One at random, as buffers of programs lie: any offset in a line, and one in eight is aliased. `below` gives a number from 0 to below its
+    /// argument.
+    pub fn drawn(mut below: impl FnMut(u32) -> u32) -> Placement {
+        let (src, dst) = (below(64) as u8, below(64) as u8);
+        match below(8) {
+            0 => Placement::Aliased,
+            _ => Placement::At { src, dst },
+        }
+    }
+
     /// Each offset once for the source and once for the destination, and aliasing.
     pub fn few() -> Vec<Placement> {
         let pairs = [(0, 0), (1, 8), (8, 31), (31, 1)];

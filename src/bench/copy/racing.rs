@@ -29,7 +29,7 @@ impl Runner {
     /// Whether it is sensible for so many bytes, so that it may be the best. The others are measured too.
     fn suits(&self, bytes: usize) -> bool {
         let routine = &catalogue()[usize::from(self.id)];
-        self.id == DEFAULT || (routine.min_bytes..=routine.max_bytes).contains(&bytes)
+        self.id == DEFAULT || routine.suits(bytes)
     }
 }
 
