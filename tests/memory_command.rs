@@ -179,7 +179,7 @@ fn functions_are_shown_as_tables_and_as_json() {
         "fitted to suite 1",
         "Bad family, 2 ranks: relative errors",
         "HrHwM-c",
-        "2 ranks, Bad: HrHwM is off by",
+        "2 ranks, Bad: HrHwRW-c is off by",
     ] {
         assert!(shown.contains(part), "{part} in\n{shown}");
     }

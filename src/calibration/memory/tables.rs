@@ -93,7 +93,9 @@ fn coefficients(group: &Group, family: Family) -> Table {
             title(group.sharing, group.processors),
             family.fitted_to()
         ),
-        &["function", "h", "L", "g_h", "g_hr", "g_hw", "g_M"],
+        &[
+            "function", "h", "L", "g_h", "g_hr", "g_hw", "g_M", "g_R", "g_W",
+        ],
     );
     for of in of_family(group, family) {
         let [function, part] = named(of);
@@ -121,6 +123,8 @@ fn coefficients(group: &Group, family: Family) -> Table {
             either("hr", ["hrc", "hrm"]),
             either("hw", ["hwc", "hwm"]),
             coefficient("M", 1e9).unwrap_or_else(|| "-".to_owned()),
+            coefficient("R", 1e9).unwrap_or_else(|| "-".to_owned()),
+            coefficient("W", 1e9).unwrap_or_else(|| "-".to_owned()),
         ]);
     }
     table

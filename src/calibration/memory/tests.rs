@@ -94,7 +94,7 @@ fn tables_have_every_function_with_its_errors_beside_the_sources() {
         assert!(text.contains(part), "{part} in\n{text}");
     }
     let rows: Vec<usize> = shown.iter().map(|table| table.rows.len()).collect();
-    assert_eq!(rows, [10, 10, 5, 5]);
+    assert_eq!(rows, [12, 12, 6, 6]);
     assert!(
         shown
             .iter()
@@ -227,4 +227,17 @@ fn an_interrupted_calibration_goes_on() {
     assert!(times.clone().all(|times| times.len() == ROUNDS as usize));
     let mut seconds = times.flatten();
     assert!(seconds.all(|seconds| seconds.is_finite() && *seconds >= 0.0));
+}
+
+#[test]
+fn the_bad_familys_times_are_those_of_near_cores() {
+    // Five rounds of nine with distant cores.
+    let times = [1.0, 4.0, 1.1, 4.0, 4.0, 0.9, 4.0, 1.0, 4.0];
+    assert_eq!(value(Family::Bad, &times), Some(1.0));
+    assert_eq!(value(Family::Good, &times), Some(4.0));
+    for family in Family::ALL {
+        assert_eq!(value(family, &[2.0]), Some(2.0));
+        assert_eq!(value(family, &[]), None);
+        assert_eq!(value(family, &[0.0]), None);
+    }
 }

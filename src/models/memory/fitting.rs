@@ -1,7 +1,7 @@
 //! What is timed for the cost functions, and the functions fitted to it: each family's on one suite of patterns, validated on the two
 //! others (Perdue 1998, II.C).
 
-use super::{FUNCTIONS, HR_HW_M, HR_HW_M_C, Pattern, Superstep, suites};
+use super::{FUNCTIONS, HR_HW_M_C, HR_HW_R_W_C, Pattern, Superstep, suites};
 use crate::models::model::Point;
 use crate::models::{Calibrated, Specification, calibrate};
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ impl Family {
     pub fn best(self) -> &'static Specification {
         match self {
             Family::Good => &HR_HW_M_C,
-            Family::Bad => &HR_HW_M,
+            Family::Bad => &HR_HW_R_W_C,
         }
     }
 
@@ -62,6 +62,9 @@ impl Family {
         }
     }
 }
+
+/// Words of a cache line, which has 64 bytes on every x86-64 CPU.
+const WORDS_OF_A_LINE: f64 = 8.0;
 
 /// The range of h that a function was fitted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,12 +88,14 @@ impl Part {
         }
     }
 
-    /// The cache at which HrHwM-c splits reads and writes. The source has one, and its h begin where the first level ends; here they begin
-    /// below, so that up to the core's own cache the first level is the one that counts.
+    /// The cache at which the functions with -c split reads and writes. The source has one, and its h begin where the first level ends; here they
+    /// begin below, so that up to the core's own cache the first level is the one that counts. All is the Bad family's, of whose accesses each
+    /// takes a line.
     pub fn cache(self, caches: &Caches) -> f64 {
         match self {
             Part::InCache => caches.first,
-            Part::All | Part::Beyond => caches.own,
+            Part::Beyond => caches.own,
+            Part::All => caches.own / WORDS_OF_A_LINE,
         }
     }
 }

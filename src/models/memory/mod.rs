@@ -26,6 +26,8 @@ pub struct Superstep {
     pub hw: u64,
     /// All accesses of all processors.
     pub m: u64,
+    /// All reads among them.
+    pub reads: u64,
 }
 
 impl Superstep {
@@ -35,6 +37,7 @@ impl Superstep {
             hr: pattern.iter().map(|(reads, _)| *reads).max().unwrap_or(0),
             hw: pattern.iter().map(|(_, writes)| *writes).max().unwrap_or(0),
             m: pattern.iter().map(|(reads, writes)| reads + writes).sum(),
+            reads: pattern.iter().map(|(reads, _)| *reads).sum(),
         }
     }
 
@@ -44,8 +47,9 @@ impl Superstep {
     }
 
     /// The inputs of the specifications, with a cache that holds so many of what is accessed.
-    pub fn inputs(&self, cache: f64) -> [f64; 4] {
-        [self.hr as f64, self.hw as f64, self.m as f64, cache]
+    pub fn inputs(&self, cache: f64) -> [f64; 5] {
+        let [hr, hw, m, reads] = [self.hr, self.hw, self.m, self.reads].map(|of| of as f64);
+        [hr, hw, m, cache, reads]
     }
 }
 
@@ -57,6 +61,7 @@ const INPUTS: &[Input] = &[
     Input::drawn("hw", "", 0.0, MAX_ACCESSES),
     Input::drawn("M", "", 0.0, MAX_ACCESSES),
     Input::given("cache", ""),
+    Input::drawn("reads", "", 0.0, MAX_ACCESSES),
 ];
 
 const L: Term = Term {
@@ -104,7 +109,7 @@ pub static HR_HW: Specification = Specification {
     terms: &[L, HR, HW],
 };
 
-/// [`HR_HW`] and all accesses together: the best for the Bad family.
+/// [`HR_HW`] and all accesses together: the best for the Bad family in the source.
 pub static HR_HW_M: Specification = Specification {
     name: "HrHwM",
     about: "time of a superstep by the most reads, the most writes and all accesses",
@@ -112,35 +117,57 @@ pub static HR_HW_M: Specification = Specification {
     terms: &[L, HR, HW, M],
 };
 
+const HRC: Term = Term {
+    name: "hrc",
+    value: |x| x[0].min(x[3]),
+};
+const HRM: Term = Term {
+    name: "hrm",
+    value: |x| (x[0] - x[3]).max(0.0),
+};
+const HWC: Term = Term {
+    name: "hwc",
+    value: |x| x[1].min(x[3]),
+};
+const HWM: Term = Term {
+    name: "hwm",
+    value: |x| (x[1] - x[3]).max(0.0),
+};
+
 /// [`HR_HW_M`] with reads and writes split where the cache ends: the best for the Good family.
 pub static HR_HW_M_C: Specification = Specification {
     name: "HrHwM-c",
     about: "time of a superstep by the most reads and the most writes, in the cache and beyond, and all accesses",
     inputs: INPUTS,
+    terms: &[L, HRC, HRM, HWC, HWM, M],
+};
+
+/// [`HR_HW_M_C`] with the accesses of the others, those of the processor with the most left out, and their reads apart from their writes: the
+/// best for the Bad family of few processors, where reading what others read costs little and writing what they write much. The source
+/// does not have it; its machine had a bus, on which all accesses were alike.
+pub static HR_HW_R_W_C: Specification = Specification {
+    name: "HrHwRW-c",
+    about: "time of a superstep by the most reads and the most writes, in the cache and beyond, and the others' reads and writes",
+    inputs: INPUTS,
     terms: &[
         L,
+        HRC,
+        HRM,
+        HWC,
+        HWM,
         Term {
-            name: "hrc",
-            value: |x| x[0].min(x[3]),
+            name: "R",
+            value: |x| x[4] - x[0],
         },
         Term {
-            name: "hrm",
-            value: |x| (x[0] - x[3]).max(0.0),
+            name: "W",
+            value: |x| x[2] - x[4] - x[1],
         },
-        Term {
-            name: "hwc",
-            value: |x| x[1].min(x[3]),
-        },
-        Term {
-            name: "hwm",
-            value: |x| (x[1] - x[3]).max(0.0),
-        },
-        M,
     ],
 };
 
 /// All cost functions, the simplest first.
-pub static FUNCTIONS: [&Specification; 5] = [&H, &HM, &HR_HW, &HR_HW_M, &HR_HW_M_C];
+pub static FUNCTIONS: [&Specification; 6] = [&H, &HM, &HR_HW, &HR_HW_M, &HR_HW_M_C, &HR_HW_R_W_C];
 
 /// Where a measured time lies between the predictions of the two families.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

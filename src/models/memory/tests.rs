@@ -31,7 +31,7 @@ fn value(function: &Specification, coefficients: &[f64], inputs: &[f64]) -> f64 
         .sum()
 }
 
-fn inputs(suite: &[Pattern]) -> Vec<[f64; 4]> {
+fn inputs(suite: &[Pattern]) -> Vec<[f64; 5]> {
     suite
         .iter()
         .map(|pattern| Superstep::of(pattern).inputs(CACHE))
@@ -39,7 +39,7 @@ fn inputs(suite: &[Pattern]) -> Vec<[f64; 4]> {
 }
 
 /// Times of a machine that the source's best function describes exactly.
-fn machine(best: &str, table: &[Row], suite: &[Pattern]) -> Vec<(f64, [f64; 4])> {
+fn machine(best: &str, table: &[Row], suite: &[Pattern]) -> Vec<(f64, [f64; 5])> {
     let (best, known) = (function(best), coefficients(table, best));
     inputs(suite)
         .into_iter()
@@ -48,7 +48,7 @@ fn machine(best: &str, table: &[Row], suite: &[Pattern]) -> Vec<(f64, [f64; 4])>
 }
 
 /// The coefficients of a function fitted to these times as the source does it: absolute errors, every term kept.
-fn fitted(function: &Specification, times: &[(f64, [f64; 4])]) -> Vec<f64> {
+fn fitted(function: &Specification, times: &[(f64, [f64; 5])]) -> Vec<f64> {
     let rows = times.iter().map(|(time, x)| (*time, function.terms_at(x)));
     fit_all(&Rows::new(rows), Weights::Absolute)
         .unwrap()
@@ -56,7 +56,7 @@ fn fitted(function: &Specification, times: &[(f64, [f64; 4])]) -> Vec<f64> {
 }
 
 /// The average relative error.
-fn error(function: &Specification, coefficients: &[f64], times: &[(f64, [f64; 4])]) -> f64 {
+fn error(function: &Specification, coefficients: &[f64], times: &[(f64, [f64; 5])]) -> f64 {
     let errors = times
         .iter()
         .map(|(time, x)| (value(function, coefficients, x) / time - 1.0).abs());
@@ -153,7 +153,7 @@ fn functions_without_the_terms_that_matter_are_as_far_off_as_printed() {
 fn a_machine_with_noise_is_known_again_on_the_suites_that_were_not_fitted() {
     let seed = seed();
     let mut random = Random::new(seed);
-    let mut noisy = |times: Vec<(f64, [f64; 4])>| -> Vec<(f64, Vec<f64>)> {
+    let mut noisy = |times: Vec<(f64, [f64; 5])>| -> Vec<(f64, Vec<f64>)> {
         let times = times.into_iter();
         times
             .map(|(time, x)| (time * (0.03 * random.normal()).exp(), x.to_vec()))
@@ -224,16 +224,19 @@ fn suites_keep_what_they_are_to_keep() {
     );
     let gather = Superstep::of(&Shape::LikeGather.pattern(4, 1, 100));
     assert_eq!(
-        (gather.hr, gather.hw, gather.m, gather.h()),
-        (100, 25, 200, 100)
+        (gather.hr, gather.hw, gather.m, gather.reads, gather.h()),
+        (100, 25, 200, 100, 100)
     );
     assert_eq!(Superstep::of(&[]).h(), 0);
 }
 
 #[test]
 fn the_cache_splits_what_it_holds() {
-    let terms = HR_HW_M_C.terms_at(&[700.0, 300.0, 1000.0, 500.0]);
+    let terms = HR_HW_M_C.terms_at(&[700.0, 300.0, 1000.0, 500.0, 800.0]);
     assert_eq!(terms, [1.0, 500.0, 200.0, 300.0, 0.0, 1000.0]);
+    // Two processors: (700, 200) and (100, 300).
+    let terms = HR_HW_R_W_C.terms_at(&[700.0, 300.0, 1300.0, 500.0, 800.0]);
+    assert_eq!(terms, [1.0, 500.0, 200.0, 300.0, 0.0, 100.0, 200.0]);
 }
 
 #[test]
