@@ -49,7 +49,7 @@ impl Series {
         let mut random = Random::new(seed ^ (u64::from(round) << 40) ^ point.bytes as u64);
         Cell {
             bytes: point.bytes,
-            placement: Placement::drawn(|end| random.below(end)),
+            placement: Placement::drawn(&mut random),
             state: self.state,
         }
     }

@@ -171,10 +171,7 @@ impl Predictor {
         };
         let mut found: Vec<Prediction> = whole.iter().filter_map(in_pieces).collect();
         found.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        match found.is_empty() {
-            true => self.rank(piece, state, cores),
-            false => Ok(found),
-        }
+        Ok(found)
     }
 
     /// The sizes for which there is any model of that condition.

@@ -3,7 +3,7 @@
 //! The best of dozens of noisy times owes its place to luck as well, so that whoever is held against it seems worse than it is. So each
 //! step has times of its own: a *scan* of all routines leaves some finalists, among whom a *choice* names the reference; then pick,
 //! reference, best fixed routine and libc's are *judged* by turns, the reference twice: what it seems to lose to itself is what luck alone
-//! takes from a right pick. Picks that may be far behind by that are judged *again*, in more rounds: neither bad luck nor good luck decides.
+//! takes from a right pick. Picks that may be far behind by that are judged *again*, in more rounds: neither bad luck nor good luck decides what is the worst.
 
 use crate::bench::Progress;
 use crate::bench::compare::{middle, slowdown};

@@ -32,7 +32,7 @@ pub fn entries(
         let bytes = on_the_scale(MIN_BYTES, greatest, &mut random);
         let cell = Cell {
             bytes: bytes as usize,
-            placement: Placement::drawn(|end| random.below(end)),
+            placement: Placement::drawn(&mut random),
             state,
         };
         let ranking = predictor.rank(bytes, state, cores).ok()?;

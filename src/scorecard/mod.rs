@@ -337,7 +337,7 @@ fn notes(request: &Request, copies: &Contest, messages: &[(&'static str, Contest
             100.0 * calibration.spread
         ),
         format!("Cells and orders: --seed {} repeats them. Models know the size and the state, not the placement.", request.seed),
-        "A pick is judged by turns with the reference, in times of their own: the reference is the best by a scan and a choice before. Within: slower by at most 5 %, by the latest word. The best beside itself: the same of the reference and itself, what right picks would have. As good: not shown to be slower. Penalties have their sign, since noise alone makes half of equal picks faster. Those that may be more than 5 % were judged again.".to_owned(),
+        "A pick is judged by turns with the reference, in times of their own: the reference is the best by a scan and a choice before. Within: slower by at most 5 %; at last: by the second judging where there was one; the best beside itself: the same of the reference and itself, what right picks would have. As good: not shown to be slower. Penalties have their sign, since noise alone makes half of equal picks faster. Those that may be more than 5 % were judged again.".to_owned(),
         format!("Best fixed routine: {} for copies{}.", copies.fixed, messages.iter().map(|(of, contest)| format!(", {} with {of}", contest.fixed)).collect::<String>()),
     ];
     if request.measured.is_none() {

@@ -18,9 +18,11 @@ pub struct Score {
     pub exact: f64,
     /// Picks that are not shown to be slower than the reference.
     pub as_good: f64,
-    /// Picks that are slower by no more than 5 %, by the latest word on each.
+    /// Picks that are slower by no more than 5 %.
     pub within: Interval,
-    /// References that are slower than themselves by no more than 5 %: what a scorecard of right picks would have, judged once.
+    /// The same by the latest word on each.
+    pub at_last: Interval,
+    /// References that are slower than themselves by no more than 5 %: what right picks would have.
     pub itself: Interval,
     /// Mean penalty of the picks that are shown to be slower; none where all are as good.
     pub when_wrong: Option<f64>,
@@ -68,7 +70,8 @@ impl Score {
             cells,
             exact: share(&|of| of.pick == of.reference),
             as_good: share(&|of| !is_wrong(of)),
-            within: near(&penalty),
+            within: near(&|of| of.penalty.estimate),
+            at_last: near(&penalty),
             itself: near(&|of| of.itself),
             when_wrong: wrong.mean(),
             expected: stats::mean_interval(&all, CONFIDENCE),
@@ -174,8 +177,8 @@ mod tests {
         let names: Vec<&str> = scores.iter().map(|score| score.of.as_str()).collect();
         assert_eq!(names, ["x", "y", "all"]);
         assert_eq!(scores[2].worst.0, 3.0);
-        assert_eq!(scores[2].within.estimate, 100.0);
-        assert_eq!(scores[2].when_wrong, Some(20.0), "but the judging stands");
+        assert_eq!(scores[2].within.estimate, 75.0, "but the judging stands");
+        assert_eq!(scores[2].at_last.estimate, 100.0);
         assert!(Score::of("none", &[]).is_none());
     }
 

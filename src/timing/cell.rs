@@ -1,6 +1,7 @@
 //! What is timed: so many bytes, placed and in a state.
 
 use super::memory::Layout;
+use crate::stats::random::Random;
 use crate::units;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -101,11 +102,10 @@ impl Placement {
         pairs.chain([Placement::Aliased]).collect()
     }
 
-    /// One at random, as buffers of programs lie: any offset in a line, and one in eight is aliased. `below` gives a number from 0 to below its
-    /// argument.
-    pub fn drawn(mut below: impl FnMut(u32) -> u32) -> Placement {
-        let (src, dst) = (below(64) as u8, below(64) as u8);
-        match below(8) {
+    /// One at random, as buffers of programs lie: any offset in a line, and one in eight is aliased.
+    pub fn drawn(random: &mut Random) -> Placement {
+        let (src, dst) = (random.below(64) as u8, random.below(64) as u8);
+        match random.below(8) {
             0 => Placement::Aliased,
             _ => Placement::At { src, dst },
         }
