@@ -51,6 +51,8 @@ pub struct KernelCopy {
     pub is_first: bool,
     /// How long the promotion of the buffer would take.
     pub price: u64,
+    /// How much of that is not for moving pages.
+    pub around: u64,
     /// The most debt that is allowed now.
     pub credit: Credit,
 }

@@ -41,6 +41,7 @@ impl World {
             gain: message.bytes() as u64 / 1000,
             is_first: false,
             price: 0,
+            around: 0,
             credit: Credit {
                 usual: CREDIT,
                 adopted: CREDIT,

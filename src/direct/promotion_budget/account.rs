@@ -48,6 +48,8 @@ pub(super) struct Class {
     pub worth: Worth,
     /// Copies in this run, the kernel's and direct ones.
     pub copies: u32,
+    /// With how many of them a buffer may be looked at again for which there was no credit.
+    pub refused_until: u32,
     /// What earlier runs have shown.
     pub before: Worth,
     /// The buffers that wait.
@@ -200,6 +202,8 @@ impl Account {
         class.spent = class.spent.saturating_add(taken);
         let price = class.worth.price.saturating_sub(owed);
         class.worth.price = price.saturating_add(taken);
+        // There may be credit again.
+        class.refused_until = 0;
     }
 
     /// What first reads take besides, so far.

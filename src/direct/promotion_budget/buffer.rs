@@ -12,8 +12,9 @@ const RECURS: u32 = 8;
 const READS_BETWEEN_LOOKS: u32 = 4;
 /// Where the last look has shown nothing, the next one comes after one in so many of them more.
 const READS_FOR_AN_UNTIMED: u32 = 8;
-/// Where the credit is too small, the next look comes after one in so many of the copies so far, and one, more.
-const READS_FOR_CREDIT: u32 = 4;
+/// Where the credit is too small for one buffer, none of that length is looked at before one in so many of their copies so far, and one,
+/// more: the credit is that of all.
+const COPIES_FOR_CREDIT: u32 = 4;
 /// A promotion that is lost before so many direct copies is an early loss.
 pub(super) const EARLY_LOSS: u32 = 32;
 /// More losses make no one more patient.
@@ -81,7 +82,8 @@ impl Buffer {
     #[inline]
     pub fn waits(&mut self, account: &mut Account, bytes: usize) -> bool {
         let class = account.class_of(bytes);
-        let is_due = self.is_due()
+        let may_be_granted = !self.is_refused || class.copies >= class.refused_until;
+        let is_due = (self.is_due() && may_be_granted)
             || (class.group.is_open() && self.is_in_group())
             || (class.is_behind() && self.may_be_returned(self.gain) && !self.is_refused);
         if !is_due {
@@ -123,7 +125,7 @@ impl Buffer {
             class.worth.price = class.worth.price.saturating_add(copy.price);
             if urgency == Urgency::Unknown {
                 self.joined = copy.price;
-                class.group.join(copy.price);
+                class.group.join(copy.price, copy.around);
             }
         }
         // No promotion would have saved the first copy, and what it took tells little.
@@ -158,8 +160,9 @@ impl Buffer {
             _ if asks_for_all => true,
             _ if self.is_refused => {
                 // The credit grows with time.
-                let next = self.reads / READS_FOR_CREDIT + 1;
-                self.next = self.reads.saturating_add(next);
+                let class = account.class_of(copy.bytes);
+                let next = class.copies / COPIES_FOR_CREDIT + 1;
+                class.refused_until = class.copies.saturating_add(next);
                 false
             }
             _ if is_returned => true,

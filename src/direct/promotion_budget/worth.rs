@@ -119,6 +119,7 @@ mod tests {
             gain: 100,
             is_first,
             price: 1000,
+            around: 0,
             credit: ALLOWED,
         };
         let asked = (0..40)
@@ -190,6 +191,7 @@ mod tests {
                     gain: 100,
                     is_first: read == 0,
                     price: 1000,
+                    around: 0,
                     credit: ALLOWED,
                 };
                 buffer.read_by_kernel(&mut account, copy, Urgency::Earned)

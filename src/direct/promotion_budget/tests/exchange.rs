@@ -29,6 +29,7 @@ fn exchange(gains: [u64; 2], messages: usize, credit: u64) -> [Option<usize>; 2]
                 gain: gains[side],
                 is_first: message == 0,
                 price: PRICE,
+                around: 0,
                 credit: Credit {
                     usual: credit,
                     ..ALLOWED
@@ -92,6 +93,7 @@ fn a_return_promotion_waits_for_credit() {
         gain: 10,
         is_first: false,
         price: 2 * CREDIT,
+        around: 0,
         credit: ALLOWED,
     };
     let mut looks = |account: &mut Account, messages: usize| {

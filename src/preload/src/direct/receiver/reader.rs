@@ -119,9 +119,7 @@ impl Reader {
         };
         match self.ranges.find(read) {
             Some(range) => {
-                if is_short(read) {
-                    known.recurrence.recurs(read.source, read.bytes);
-                }
+                known.recurrence.recurs(read.source, read.bytes);
                 let generation = peer.words().generation.load(Acquire);
                 if range.direct || range.generation != generation {
                     return false;
@@ -130,8 +128,12 @@ impl Reader {
                 account.note_promoted_for_peers(read.bytes, returns::promoted(read.bytes));
                 range.buffer.waits(account, read.bytes)
             }
-            // It would be found there if it could be read directly.
-            None => is_short(read) && known.recurrence.leaves(),
+            None => {
+                known.recurrence.leaves(read.bytes)
+                    && !known.is_part_of_others(read)
+                    && (is_short(read) || !self.account.pays_at_once(read.bytes))
+                    && !is_forced()
+            }
         }
     }
 

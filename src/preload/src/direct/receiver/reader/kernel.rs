@@ -118,6 +118,9 @@ impl Reader {
             && !(known.extents.latest(pages))
                 .is_some_and(|bounds| self.ranges.recurs(read.process, bounds));
         let is_first = is_new && !is_part;
+        if is_first {
+            known.recurrence.looked();
+        }
         if is_part
             && read.bytes >= MIN_UNSHOWN_BYTES
             && !is_forced()
@@ -164,6 +167,7 @@ impl Reader {
             gain: known.mechanisms.expected_gain(read.bytes),
             is_first,
             price: price(asked),
+            around: price(0),
             credit: match chooser {
                 Chooser::Site(_) => credit.of_adopted(),
                 Chooser::Process => credit,

@@ -1,6 +1,7 @@
 //! What a thread knows of a process that it reads from.
 
 use crate::direct::receiver::cooperative_copy::Cooperation;
+use crate::direct::receiver::read::Read;
 use crate::direct::receiver::{candidates, peers};
 use crate::direct::shared::report::explain;
 use crate::sys::cancellation::held_back;
@@ -11,6 +12,7 @@ use copytune_core::direct::mechanisms::Mechanisms;
 use copytune_core::direct::recurrence::Recurrence;
 use copytune_protocol::Kernel;
 use copytune_protocol::peer::Peer;
+use copytune_protocol::requests::MIN_UNSHOWN_BYTES;
 use libc::pid_t;
 use std::sync::Arc;
 
@@ -102,6 +104,13 @@ impl Known {
                 clock::milliseconds(clock::now().wrapping_sub(began))
             ),
         );
+    }
+
+    /// Whether a message without a history of its own may have a share in that of its memory: shorter ones are not read in parts of
+    /// others.
+    #[inline]
+    pub fn is_part_of_others(&self, read: &Read) -> bool {
+        read.bytes >= MIN_UNSHOWN_BYTES && self.extents.know(read.pages())
     }
 
     /// A short buffer with edges is asked for.
