@@ -10,7 +10,8 @@ const KEPT: usize = 16;
 const MOST_TRIES: u8 = 4;
 /// Shorter messages in a row after which longer ones are not waited for any more.
 const MOST_SHORTER: u16 = 64;
-/// Requests in a row after which nothing was seen to come: then no more is asked for.
+/// Requests in a row after which nothing was seen to come: then no more is asked for, but for messages of which that was less than most.
+/// Short ones may not be promoted (they gain only where they are shown) where longer ones are.
 const MOST_VAIN: u8 = 4;
 /// After so many messages without a history of their own, longer ones of the same memory are taken to have none, either.
 const PARTS_OF_VARYING: u8 = 8;
@@ -50,6 +51,26 @@ impl Pages {
         self.start <= other.end && other.start <= self.end && self.start < self.end
     }
 
+    /// What is left of them behind or before those others.
+    fn without(self, others: Self) -> Self {
+        match () {
+            () if others.start <= self.start && self.lie_around(others.end) => Self {
+                start: others.end,
+                ..self
+            },
+            () if others.end >= self.end && self.lie_around(others.start) => Self {
+                end: others.start,
+                ..self
+            },
+            () => self,
+        }
+    }
+
+    /// Whether they lie on both sides of that address.
+    fn lie_around(self, address: usize) -> bool {
+        self.start < address && address < self.end
+    }
+
     fn with(self, other: Self) -> Self {
         Self {
             start: self.start.min(other.start),
@@ -69,6 +90,11 @@ impl Extent {
         self.pages = self.pages.with(pages);
         self.longest = self.longest.max(pages.bytes());
         self.used = moment;
+    }
+
+    /// Whether nothing more is to be asked for.
+    fn is_given_up(&self, pages: Pages) -> bool {
+        self.vain == MOST_VAIN && !is_less_than_most(self.asked_in_vain, pages.bytes())
     }
 
     /// What is to be asked for so that a message can be read directly.
@@ -106,6 +132,8 @@ impl Extent {
 #[derive(Debug, Clone, Default)]
 pub struct Extents {
     extents: [Extent; KEPT],
+    /// How many of them have pages: most programs send from a few, and each look at another one is a line to fetch.
+    filled: usize,
     /// Counts what was done with them.
     moment: u64,
 }
@@ -130,6 +158,8 @@ struct Extent {
     asked: Pages,
     asked_in: u64,
     vain: u8,
+    /// Bytes of the last such request.
+    asked_in_vain: usize,
     /// The owner's generation when that was not there, and how often it was not since.
     generation: u64,
     tries: u8,
@@ -140,13 +170,13 @@ struct Extent {
 impl Extents {
     /// Whether these pages could be read directly, as parts of other messages.
     pub fn are_readable(&self, pages: Pages) -> bool {
-        let mut extents = self.extents.iter();
+        let mut extents = self.filled().iter();
         extents.any(|extent| extent.readable.holds(pages))
     }
 
     /// Whether these pages were asked for and may have been promoted since, in the owner's `generation`.
     pub fn may_be_readable(&self, pages: Pages, generation: u64) -> bool {
-        self.extents.iter().any(|extent| {
+        self.filled().iter().any(|extent| {
             extent.asked.holds(pages)
                 && (extent.generation != generation || extent.tries < MOST_TRIES)
         })
@@ -155,14 +185,14 @@ impl Extents {
     /// How many bytes of these pages lie outside of the readable part that has most of them.
     pub fn new_bytes(&self, pages: Pages) -> usize {
         let common = |extent: &Extent| extent.readable.common(pages);
-        pages.bytes() - self.extents.iter().map(common).max().unwrap_or(0)
+        pages.bytes() - self.filled().iter().map(common).max().unwrap_or(0)
     }
 
     /// Whether a message has no history of its own: at least half of its pages were met as parts of other messages, or some of them as
     /// parts of messages in ever other bounds. Asked of each short message, most of which lie in one of the first extents.
     #[inline]
     pub fn know(&self, pages: Pages) -> bool {
-        let mut extents = self.extents.iter();
+        let mut extents = self.filled().iter();
         extents.any(|extent| {
             let common = extent.pages.common(pages);
             let varies = extent.parts == PARTS_OF_VARYING && common > 0;
@@ -198,7 +228,7 @@ impl Extents {
         else {
             return false;
         };
-        let is_decided = extent.vain == MOST_VAIN;
+        let is_decided = extent.is_given_up(pages);
         if is_less_than_most(pages.bytes(), extent.longest)
             || !is_decided && extent.history.is_due()
         {
@@ -216,7 +246,7 @@ impl Extents {
     }
 
     /// The kernel has copied a message that is [known](Self::know) by its memory alone. `price`: how long the promotion of so many
-    /// bytes would take, in place of the copy's own. Returns the pages whose promotion is to be asked for.
+    /// bytes would take, in place of the copy's own. Returns the pages whose promotion is to be asked for: those that are not readable.
     pub fn read_by_kernel(
         &mut self,
         account: &mut Account,
@@ -240,7 +270,7 @@ impl Extents {
             ..copy
         };
         let extent = &mut self.extents[number];
-        if extent.vain == MOST_VAIN {
+        if extent.is_given_up(pages) {
             return None;
         }
         extent.keep_owing(wanted, generation);
@@ -251,11 +281,13 @@ impl Extents {
         };
         let asks = extent.history.read_by_kernel(account, copy, urgency);
         asks.then(|| {
-            extent.vain += 1;
+            extent.vain = extent.vain % MOST_VAIN + 1;
+            extent.asked_in_vain = wanted.bytes();
             // There can be nothing before the owner has promoted something.
             (extent.asked, extent.asked_in) = (wanted, generation);
             (extent.generation, extent.tries) = (generation, MOST_TRIES);
-            wanted
+            // A message that has most of all, but nothing of what is new, must not be taken for what was asked for.
+            wanted.without(extent.readable)
         })
     }
 
@@ -282,6 +314,8 @@ impl Extents {
             if extent.readable.holds(pages) {
                 extent.readable = Pages::default();
                 extent.history.lost();
+                // What came is gone, and what was asked for beside it is not enough.
+                extent.asked = Pages::default();
             }
             if extent.asked.holds(pages) {
                 extent.tries = match extent.generation == generation {
@@ -293,9 +327,13 @@ impl Extents {
         }
     }
 
+    fn filled(&self) -> &[Extent] {
+        self.extents.get(..self.filled).unwrap_or_default()
+    }
+
     /// The extent that has most of these pages.
     fn most_common(&self, pages: Pages) -> Option<usize> {
-        let common = self.extents.iter().map(|extent| extent.pages.common(pages));
+        let common = (self.filled().iter()).map(|extent| extent.pages.common(pages));
         let most = common.enumerate().max_by_key(|(_, common)| *common);
         most.filter(|(_, common)| *common > 0)
             .map(|(number, _)| number)
@@ -305,9 +343,11 @@ impl Extents {
     fn extent_of(&mut self, pages: Pages) -> usize {
         self.moment += 1;
         let number = self.most_common(pages).unwrap_or_else(|| {
+            // Those that have no pages were never used.
             let used = self.extents.iter().map(|extent| extent.used);
             let oldest = used.enumerate().min_by_key(|(_, used)| *used);
             let number = oldest.map_or(0, |(number, _)| number);
+            self.filled = self.filled.max(number + 1);
             self.extents[number] = Extent {
                 pages,
                 ..Extent::default()

@@ -27,6 +27,9 @@ struct World {
     vain: u32,
     /// Messages of which nothing was to be decided.
     waited: u32,
+    requests: u32,
+    /// Shorter messages have nothing promoted, in pages.
+    promotes_nothing_below: usize,
 }
 
 fn price(bytes: usize) -> u64 {
@@ -53,7 +56,8 @@ impl World {
         let (promoted, all) = (&mut self.promoted, message);
         self.asked.retain(|asked| {
             let common = asked.common(all);
-            let is_met = !is_less_than_most(common, asked.bytes());
+            let may_be = all.bytes() >= self.promotes_nothing_below * PAGE;
+            let is_met = may_be && !is_less_than_most(common, asked.bytes());
             if is_met {
                 let part = Pages {
                     start: asked.start.max(all.start),
@@ -104,6 +108,7 @@ impl World {
                     self.generation,
                 );
                 if let Some(new) = asked {
+                    self.requests += 1;
                     self.asked.retain(|asked| asked.common(new) == 0);
                     self.asked.push(new);
                 }
@@ -245,4 +250,54 @@ fn the_latest_message_with_a_history_is_that_of_its_memory() {
     assert_eq!(extents.latest(pages(104, 8)), Some((100 * PAGE, 7000)));
     assert_eq!(extents.latest(pages(500, 1)), Some((500 * PAGE, 6000)));
     assert_eq!(extents.latest(pages(900, 8)), None);
+}
+
+/// Messages become longer and longer: a message that has most of all, but little of what is new, is not what was asked for.
+#[test]
+fn only_what_is_new_is_asked_for() {
+    let mut world = World::default();
+    for number in 0..4000usize {
+        // Up to 16 pages, and up to twice as many later.
+        let most = if number < 1000 { 16 } else { 32 };
+        world.send(pages(100, most / 2 + number * 7 % (most / 2 + 1)));
+    }
+    let direct = world.direct;
+    for number in 0..100usize {
+        world.send(pages(100, 16 + number * 7 % 17));
+    }
+    assert!(
+        world.direct >= direct + 90,
+        "{} of 100 are read directly",
+        world.direct - direct
+    );
+    let all = pages(1, 20);
+    assert_eq!(all.without(pages(1, 5)), pages(6, 15));
+    assert_eq!(all.without(pages(10, 20)), pages(1, 9));
+    assert_eq!(all.without(pages(5, 5)), all);
+    assert_eq!(all.without(pages(0, 40)), all);
+    assert_eq!(all.without(Pages::default()), all);
+}
+
+/// Requests for short messages may stay without an answer; longer ones of the same memory have theirs.
+#[test]
+fn who_asks_in_vain_asks_again_for_longer_messages() {
+    let mut world = World::default();
+    let send = |world: &mut World, most: usize| {
+        for number in 0..1000usize {
+            world.send(pages(100, most / 2 + number * 7 % (most / 2 + 1)));
+        }
+    };
+    world.promotes_nothing_below = 16;
+    send(&mut world, 8);
+    let asked = world.requests;
+    assert!((1..=4).contains(&asked), "{asked} requests");
+    send(&mut world, 10);
+    assert!(world.requests <= 4, "{} requests", world.requests);
+    assert_eq!((world.promotions, world.direct), (0, 0));
+    send(&mut world, 64);
+    assert!(
+        world.direct > 800,
+        "{} of 1000 are read directly",
+        world.direct
+    );
 }

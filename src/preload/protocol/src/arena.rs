@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 
 /// What the first page begins with: the project's name and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x08");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x09");
 /// Where promoted pages begin: 2 MiB, so that huge pages can lie at congruent addresses.
 pub const FIRST_PROMOTED: u64 = 2 << 20;
 /// Requests that are kept until the owner looks.

@@ -1,4 +1,5 @@
-//! The owner's side of notices: which message has which.
+//! The owner's side of notices: which message has which. A notice goes with the place where its message begins: a buffer that holds another
+//! number of particles each time is sent in ever other lengths.
 
 use crate::arena::{Arena, FIRST_PROMOTED};
 use crate::liveness::Holders;
@@ -26,7 +27,7 @@ pub struct Notices {
     messages: [Message; MAX_NOTICES],
     /// Notices that were ever used.
     used: usize,
-    /// Notice number plus one, at a place that the message's address and length give, or the next free one.
+    /// Notice number plus one, at a place that the message's address gives, or the next free one.
     table: [u16; TABLE_ENTRIES],
     /// What was shown so far.
     shown: u64,
@@ -46,7 +47,7 @@ pub struct Answers {
 #[derive(Clone, Copy)]
 struct Message {
     start: usize,
-    /// 0: nobody's.
+    /// Of the latest message that begins there. 0: nobody's.
     bytes: usize,
     /// The number of sends when it was given the notice, or shown last.
     latest: u32,
@@ -83,8 +84,8 @@ impl Notices {
         }
     }
 
-    /// Gives the message of the `sends`-th send a notice, if there is anything to show, it has none, and one is free
-    /// or idle. Returns whether it got a new one.
+    /// Gives the message of the `sends`-th send a notice, if there is anything to show, none has one that begins there, and one is
+    /// free or idle. Returns whether it got a new one.
     pub fn add(
         &mut self,
         arena: &Arena,
@@ -94,12 +95,7 @@ impl Notices {
         answers: &Answers,
     ) -> bool {
         let is_of_use = (answers.are_given)() || ends(start, bytes) != (0, 0);
-        let is_too_short = pages(start, bytes).is_empty();
-        if bytes > MAX_NOTICE_BYTES
-            || is_too_short
-            || !is_of_use
-            || self.find(start, bytes).is_some()
-        {
+        if !may_have_one(start, bytes) || !is_of_use || self.find(start).is_some() {
             return false;
         }
         let Some(number) = self.room(arena, sends) else {
@@ -182,16 +178,24 @@ impl Notices {
         (sends, tells): (u32, bool),
         (thread, copy, answers): (usize, Copy, &Answers),
     ) -> Option<&'static Notice> {
-        let number = self.find(start, bytes)?;
+        let number = self.find(start)?;
         let notice = arena.notice(number)?;
-        self.messages.get_mut(number)?.latest = sends;
+        let message = self.messages.get_mut(number)?;
+        message.latest = sends;
+        if message.bytes != bytes {
+            if !may_have_one(start, bytes) {
+                return None;
+            }
+            message.bytes = bytes;
+            notice.assign(start, bytes);
+        }
         self.shown += 1;
         let life = match (answers.are_given)() {
             true => self.life(arena, thread),
             false => None,
         };
         let promises = tells && life.is_some();
-        // SAFETY: as the caller promises; a message that has a notice has a whole page.
+        // SAFETY: as the caller promises; a message that may have a notice has a whole page.
         unsafe { notice.show(start, bytes, self.shown, (life, promises), copy) };
         if promises {
             (answers.ask)(notice);
@@ -212,12 +216,11 @@ impl Notices {
         self.holders.of(thread, &arena.words().lives, hide)
     }
 
-    fn find(&self, start: usize, bytes: usize) -> Option<usize> {
-        let mut place = place(start, bytes);
+    fn find(&self, start: usize) -> Option<usize> {
+        let mut place = place(start);
         loop {
             let number = usize::from(*self.table.get(place)?).checked_sub(1)?;
-            let message = self.messages.get(number)?;
-            if (message.start, message.bytes) == (start, bytes) {
+            if self.messages.get(number)?.start == start {
                 return Some(number);
             }
             place = (place + 1) % TABLE_ENTRIES;
@@ -228,7 +231,7 @@ impl Notices {
         self.table = [0; TABLE_ENTRIES];
         for (number, message) in self.messages.iter().enumerate() {
             if message.bytes > 0 {
-                let mut place = place(message.start, message.bytes);
+                let mut place = place(message.start);
                 while self.table[place] != 0 {
                     place = (place + 1) % TABLE_ENTRIES;
                 }
@@ -238,8 +241,13 @@ impl Notices {
     }
 }
 
-fn place(start: usize, bytes: usize) -> usize {
-    let mixed = (start as u64 ^ (bytes as u64).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+/// Whether there is anything to show of such a message, and it is not too long.
+fn may_have_one(start: usize, bytes: usize) -> bool {
+    bytes <= MAX_NOTICE_BYTES && !pages(start, bytes).is_empty()
+}
+
+fn place(start: usize) -> usize {
+    let mixed = (start as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     // The highest bits are the best mixed (Knuth, The Art of Computer Programming 3, 6.4).
     (mixed >> 48) as usize % TABLE_ENTRIES
 }

@@ -130,13 +130,13 @@ impl Requests {
             request.chances -= 1;
             let range = (request.start, request.end);
             let is_inside = message.start <= range.0 && range.1 <= message.end;
-            let is_it = range == (message.start, message.end);
             let length = range.1 - range.0;
             let common = (message.end.min(range.1)).saturating_sub(message.start.max(range.0));
             let is_over = match request.kind {
                 RequestKind::Promotion => is_inside,
                 RequestKind::Part => common >= length - length / 4,
-                RequestKind::Notice if message.can_be_shown() => is_it,
+                // It goes with the place where messages begin (notices).
+                RequestKind::Notice if message.can_be_shown() => range.0 == message.start,
                 RequestKind::Notice => is_inside,
             };
             match request.kind {

@@ -38,8 +38,10 @@ pub struct View {
     is_shown: bool,
     /// Whether the owner is waited for to locate it.
     patience: Patience,
-    /// Where in the owner's arena its whole pages lay when the owner told that last.
+    /// Where in the owner's arena its whole pages lay when the owner told that last, and how many bytes of them: messages that begin at
+    /// one place may be of other lengths.
     place: u64,
+    placed: usize,
     /// Test only: the first answer.
     first: Option<Mapping>,
 }
@@ -53,7 +55,13 @@ impl View {
 
     /// The pages may be gone: reading them would make new ones that nobody gives back.
     pub fn forget(&mut self) {
-        self.place = 0;
+        (self.place, self.placed) = (0, 0);
+    }
+
+    /// Whether the sender shows this message now.
+    #[inline]
+    pub fn shows(&self, peer: &Peer, read: &Read) -> bool {
+        notice_at(peer, self).is_some_and(|notice| notice.shows(read.source, read.bytes))
     }
 
     /// Finds the notice that the owner has for the message, if any.
@@ -276,7 +284,9 @@ unsafe fn copy_shown(
     // SAFETY: inside the target, as the whole pages are inside the message.
     let target = unsafe { read.target.add(head) };
     for _ in 0..2 {
-        let from = peer.at(view.place, bytes);
+        // Reading more than was promoted would make pages of the arena.
+        let is_placed = bytes <= view.placed;
+        let from = peer.at(view.place, bytes).filter(|_| is_placed);
         if let Some(from) = from {
             // SAFETY: the source lies in the peer's mapping (Peer::at), the target is memory of this process and so apart
             // from that mapping; the routine runs on this CPU (Routine::function).
@@ -290,7 +300,7 @@ unsafe fn copy_shown(
             }
         };
         match located {
-            Location::At(place) if place == view.place => {
+            Location::At(place) if place == view.place && is_placed => {
                 view.patience.in_time();
                 // It lies there, but not so that it could be read in one piece.
                 from?;
@@ -300,7 +310,7 @@ unsafe fn copy_shown(
                 report::count(read.bytes, 0, true);
                 return Some(());
             }
-            Location::At(place) => view.place = place,
+            Location::At(place) => (view.place, view.placed) = (place, bytes),
             Location::Unknown => return None,
             Location::Late => {
                 view.patience.late();

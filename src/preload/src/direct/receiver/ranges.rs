@@ -4,13 +4,14 @@ use crate::direct::receiver::direct_read::View;
 use crate::direct::receiver::read::Read;
 use copytune_core::direct::extents::Extents;
 use copytune_core::direct::promotion_budget::Buffer;
+use copytune_protocol::peer::Peer;
 use copytune_protocol::requests::MIN_UNSHOWN_BYTES;
 use libc::pid_t;
 
 /// Entries of the table, each with room for two.
 const PAIRS: usize = 2048;
 
-/// A range of a process that was read.
+/// A range of a process that was read, or the place where messages begin that have no history of their own ([`Read::beginning`]).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Range {
     process: pid_t,
@@ -100,26 +101,38 @@ impl Ranges {
         Some(range)
     }
 
-    /// The entry of a message without a history of its own that may be readable as part of others, and whether its pages were never
-    /// read; `None`: it may not.
+    /// The entry of all messages that begin where one does that has no history of its own, but may be readable as part of others, and
+    /// whether its pages were never read; `None`: it may not. A short one gains only where its sender shows it.
     #[cold]
     pub fn part(
         &mut self,
-        extents: &Extents,
+        (peer, extents): (&Peer, &Extents),
         read: &Read,
         generation: u64,
     ) -> Option<(&mut Range, bool)> {
-        if read.bytes < MIN_UNSHOWN_BYTES {
-            return None;
-        }
         let pages = read.pages();
         let is_readable = extents.are_readable(pages);
         if !is_readable && !extents.may_be_readable(pages, generation) {
             return None;
         }
-        let range = self.entry(read)?;
+        let range = self.entry(&read.beginning())?;
+        if range.generation != generation {
+            range.generation = generation;
+            range.view.forget();
+            range.view.find_notice(peer, read);
+        }
+        if read.bytes < MIN_UNSHOWN_BYTES && !range.view.shows(peer, read) {
+            return None;
+        }
         range.direct |= is_readable;
         Some((range, !is_readable))
+    }
+
+    /// Whether the sender shows a message now that begins where others did.
+    #[inline]
+    pub fn shows(&mut self, peer: &Peer, read: &Read) -> bool {
+        self.find(&read.beginning())
+            .is_some_and(|range| range.view.shows(peer, read))
     }
 }
 

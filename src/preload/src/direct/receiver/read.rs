@@ -31,6 +31,11 @@ impl Read {
         }
     }
 
+    /// What stands for all messages that begin there, in whatever length.
+    pub fn beginning(&self) -> Self {
+        Self { bytes: 0, ..*self }
+    }
+
     /// Whether it may ever be read directly: most of a shorter message, or of one that has fewer whole pages, would be the kernel's still.
     #[inline]
     pub fn may_be_direct(&self) -> bool {

@@ -117,6 +117,9 @@ impl Reader {
         let Some(peer) = &known.peer else {
             return known.is_hopeless();
         };
+        if self.ranges.shows(peer, read) {
+            return false;
+        }
         match self.ranges.find(read) {
             Some(range) => {
                 known.recurrence.recurs(read.source, read.bytes);
@@ -191,7 +194,7 @@ impl Reader {
                 let is_new = !range.direct || range.buffer.gains() < READS_OF_NEW_PAGES;
                 (range, is_new)
             }
-            None => self.ranges.part(extents, read, generation)?,
+            None => self.ranges.part((peer, extents), read, generation)?,
         };
         let is_shown = range.view.was_shown();
         let choice = (is_shown, chooser, is_new);

@@ -113,16 +113,18 @@ impl Reader {
         let pages = read.pages();
         let is_new = self.ranges.find(read).is_none();
         // Who sent a message of this memory again and again will do so with the next one.
+        let latest = known.extents.latest(pages);
         let is_part = is_new
             && known.extents.know(pages)
-            && !(known.extents.latest(pages))
-                .is_some_and(|bounds| self.ranges.recurs(read.process, bounds));
+            && !latest.is_some_and(|bounds| self.ranges.recurs(read.process, bounds));
         let is_first = is_new && !is_part;
-        if is_first {
+        // A short one gains only where it is shown, for which it must begin where others do.
+        let is_alike = latest.is_some_and(|(start, _)| start == read.source);
+        let is_of_extent = is_part && (read.bytes >= MIN_UNSHOWN_BYTES || is_alike);
+        if is_first || (is_of_extent && read.bytes < MIN_UNSHOWN_BYTES) {
             known.recurrence.looked();
         }
-        if is_part
-            && read.bytes >= MIN_UNSHOWN_BYTES
+        if is_of_extent
             && !is_forced()
             && let Some(peer) = &known.peer
         {
@@ -141,7 +143,7 @@ impl Reader {
         let Some(peer) = &known.peer else {
             return;
         };
-        if is_part && read.bytes < MIN_UNSHOWN_BYTES && known.recurrence.is_first(mixed(read)) {
+        if is_part && !is_of_extent && known.recurrence.is_first(mixed(read)) {
             // Its bounds may never recur.
             return;
         }
@@ -173,7 +175,7 @@ impl Reader {
                 Chooser::Process => credit,
             },
         };
-        if is_part && read.bytes >= MIN_UNSHOWN_BYTES {
+        if is_of_extent {
             let generation = peer.words().generation.load(Acquire);
             let (extents, account) = (&mut known.extents, &mut self.account);
             let forced = urgency == Urgency::Forced;
