@@ -147,14 +147,16 @@ fn short_messages_gain_where_they_are_shown_or_have_no_edges() {
 }
 
 #[test]
-fn a_slot_is_met_by_that_very_message() {
-    let mut owner = Owner::new();
-    owner.words.ask(START, BYTES, RequestKind::Notice);
-    assert_eq!(owner.send(START, 2 * BYTES, true), Met::default());
-    assert_eq!(owner.send(START, BYTES - 1, true), Met::default());
-    assert_eq!(owner.send(START + 1, BYTES, false), Met::default());
-    assert_eq!(owner.send(START, BYTES, true), a_slot());
-    assert!(owner.requests.is_empty());
+fn a_slot_is_met_by_any_message_that_begins_there() {
+    for bytes in [BYTES, BYTES - 1, 2 * BYTES] {
+        let mut owner = Owner::new();
+        owner.words.ask(START, BYTES, RequestKind::Notice);
+        assert_eq!(owner.send(START + 1, BYTES, false), Met::default());
+        assert_eq!(owner.send(START + 1, bytes, true), Met::default());
+        assert_eq!(owner.send(START - 1, bytes, true), Met::default());
+        assert_eq!(owner.send(START, bytes, true), a_slot());
+        assert!(owner.requests.is_empty());
+    }
 }
 
 /// What is read as a part of a message that no notice can show needs none.

@@ -19,11 +19,14 @@ fn some(way: &str) {
 ways! {
     most:
     ever_other_lengths("lengths");
+    short_messages("short");
 }
 
 ways! {
     some:
     ever_other_places("places");
+    lengths_that_no_notice_shows("other");
     memory_that_is_mapped_anew("remapped");
+    short_memory_that_is_mapped_anew("short-remapped");
     windows_of_ever_other_parts("windows");
 }

@@ -3,7 +3,7 @@
 #define LENGTH_IN_PAGES 120
 #include "direct_exchange.h"
 
-enum { MESSAGES = 400, WINDOW = 8, LEAST = 12 * PAGE };
+enum { MESSAGES = 400, WINDOW = 8, LEAST = 12 * PAGE, LEAST_SHORT = 2 * PAGE, SHORT = 7 * PAGE };
 
 /* The same numbers on both ranks. */
 static uint64_t drawn = 88172645463325252u;
@@ -29,18 +29,56 @@ static void places(void) {
     }
 }
 
+/* One rank sends at a time, so that the sender waits and tells where its message lies. */
+static void turn(unsigned char *out, size_t length) {
+    for (int sender = 0; sender < 2; sender++) {
+        seed += 2;
+        if (check_rank == sender) {
+            check_fill(out, length, seed);
+            MPI_Send(out, (int)length, MPI_BYTE, 1 - sender, 2, MPI_COMM_WORLD);
+        } else {
+            memset(in, 0x5a, length);
+            MPI_Recv(in, (int)length, MPI_BYTE, sender, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            check_equal(in, length, seed);
+        }
+    }
+}
+
+/* Lengths that are read directly only where the sender shows them. */
+static void short_lengths(void) {
+    unsigned char *out = pages(NULL, LENGTH);
+    for (int i = 0; i < MESSAGES; i++) turn(out + 16, LEAST_SHORT + draw(SHORT - LEAST_SHORT));
+}
+
+/* Of a notice's messages some are too short for one, too long, or longer than what is promoted. */
+static void other_lengths(void) {
+    const size_t bytes[] = {1, PAGE - 16, PAGE, 3 * PAGE, SHORT, LEAST, LENGTH / 2, LENGTH - 16, 520 * 1024};
+    unsigned char *out = pages(NULL, 1024 * 1024);
+    in = realloc(in, 1024 * 1024);
+    CHECK(in);
+    for (int i = 0; i < MESSAGES; i++) turn(out + 16, i % 2 ? LEAST_SHORT + draw(SHORT) : bytes[draw(sizeof bytes / sizeof *bytes)]);
+}
+
 /* The buffer is given back and mapped anew now and then, whole or a page of it: what was known of it is wrong then. */
-static void remapped(void) {
+static void mapped_anew(void (*send)(unsigned char *, size_t), size_t least, size_t most) {
     unsigned char *out = pages(NULL, LENGTH);
     for (int i = 0; i < MESSAGES; i++) {
         if (i % 64 == 63) {
             int whole = i % 128 == 127;
-            size_t start = whole ? 0 : draw(LENGTH_IN_PAGES) * PAGE, length = whole ? LENGTH : PAGE;
+            size_t start = whole ? 0 : draw(most / PAGE) * PAGE, length = whole ? LENGTH : PAGE;
             CHECK(munmap(out + start, length) == 0);
             pages(out + start, length);
         }
-        swap_once(out + 16, LEAST + draw(LENGTH - LEAST - 16));
+        send(out + 16, least + draw(most - least - 16));
     }
+}
+
+static void remapped(void) {
+    mapped_anew(swap_once, LEAST, LENGTH);
+}
+
+static void short_remapped(void) {
+    mapped_anew(turn, LEAST_SHORT, SHORT);
 }
 
 /* Parts that follow each other, all under way at once. */
@@ -67,7 +105,15 @@ static void windows(void) {
 }
 
 int main(int argc, char **argv) {
-    const struct way ways[] = {{"lengths", lengths}, {"places", places}, {"remapped", remapped}, {"windows", windows}};
+    const struct way ways[] = {
+        {"lengths", lengths},
+        {"other", other_lengths},
+        {"places", places},
+        {"remapped", remapped},
+        {"short", short_lengths},
+        {"short-remapped", short_remapped},
+        {"windows", windows},
+    };
     CHECK(argc > 1);
     check_init(&argc, &argv);
     CHECK(check_size == 2);
