@@ -229,8 +229,9 @@ impl Extents {
             return false;
         };
         let is_decided = extent.is_given_up(pages);
+        let is_anew = extent.vain == MOST_VAIN;
         if is_less_than_most(pages.bytes(), extent.longest)
-            || !is_decided && extent.history.is_due()
+            || !is_decided && (is_anew || extent.history.is_due())
         {
             return false;
         }
@@ -273,6 +274,10 @@ impl Extents {
         if extent.is_given_up(pages) {
             return None;
         }
+        if extent.vain == MOST_VAIN {
+            extent.vain = 0;
+            extent.history.begin_anew();
+        }
         extent.keep_owing(wanted, generation);
         // Buffers that were promoted once show nothing for one that needs a promotion for each length that is longer than all before.
         let urgency = match is_forced {
@@ -281,7 +286,7 @@ impl Extents {
         };
         let asks = extent.history.read_by_kernel(account, copy, urgency);
         asks.then(|| {
-            extent.vain = extent.vain % MOST_VAIN + 1;
+            extent.vain += 1;
             extent.asked_in_vain = wanted.bytes();
             // There can be nothing before the owner has promoted something.
             (extent.asked, extent.asked_in) = (wanted, generation);

@@ -272,6 +272,16 @@ impl Buffer {
         };
     }
 
+    /// What was asked for did not come, and what is asked for next is another matter.
+    pub fn begin_anew(&mut self) {
+        *self = Self {
+            owed: self.owed,
+            gains: self.gains,
+            losses: self.losses,
+            ..Self::default()
+        };
+    }
+
     /// What was asked for may have come unseen: it stays on the account.
     pub fn keep_owing(&mut self) {
         self.owed = 0;
