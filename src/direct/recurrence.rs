@@ -45,7 +45,7 @@ impl Recurrence {
             return false;
         }
         // Odd, so that buffers that are used in turn, mostly an even number, all have a look now and then.
-        let one_in = (BYTES_BETWEEN_LOOKS / bytes.max(1) | 1).min(MOST_BETWEEN_LOOKS);
+        let one_in = ((BYTES_BETWEEN_LOOKS / bytes.max(1)) | 1).min(MOST_BETWEEN_LOOKS);
         self.left += 1;
         let is_left = self.left < one_in;
         if !is_left {
