@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::direct::{exact, ways};
+use common::BOTH;
+use common::direct::{KERNELS, exact, job, read_directly, same, told, ways};
 
 const PROGRAM: &str = "direct_varying.c";
 
@@ -29,4 +30,21 @@ ways! {
     memory_that_is_mapped_anew("remapped");
     short_memory_that_is_mapped_anew("short-remapped");
     windows_of_ever_other_parts("windows");
+}
+
+/// A notice that is there already is found by the first message of another length that begins there, though it does not show that one.
+#[test]
+fn a_length_that_is_shown_only_later() {
+    for &library in BOTH {
+        let job = job(library, PROGRAM, &["later"]).env("COPYTUNE_TEST_PATIENT", "1");
+        let what = format!("later under {library:?}");
+        same(&job, &what, &KERNELS[..1], |name, _, outcome| {
+            let (reads, told) = (read_directly(outcome), told(outcome));
+            assert!(
+                told * 5 > reads * 4,
+                "{name}: {told} of {reads}\n{}",
+                outcome.stderr
+            );
+        });
+    }
 }

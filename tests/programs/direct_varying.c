@@ -44,6 +44,19 @@ static void turn(unsigned char *out, size_t length) {
     }
 }
 
+/* Both ranks send at once, without waiting. */
+static void send_unshown(unsigned char *out, size_t length) {
+    int other = 1 - check_rank;
+    MPI_Request requests[2];
+    seed += 2;
+    check_fill(out, length, seed + (uint64_t)check_rank);
+    memset(in, 0x5a, length);
+    MPI_Irecv(in, (int)length, MPI_BYTE, other, 3, MPI_COMM_WORLD, requests);
+    MPI_Isend(out, (int)length, MPI_BYTE, other, 3, MPI_COMM_WORLD, requests + 1);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    check_equal(in, length, seed + (uint64_t)other);
+}
+
 /* Lengths that are read directly only where the sender shows them. */
 static void short_lengths(void) {
     unsigned char *out = pages(NULL, LENGTH);
@@ -57,6 +70,14 @@ static void other_lengths(void) {
     in = realloc(in, 1024 * 1024);
     CHECK(in);
     for (int i = 0; i < MESSAGES; i++) turn(out + 16, i % 2 ? LEAST_SHORT + draw(SHORT) : bytes[draw(sizeof bytes / sizeof *bytes)]);
+}
+
+/* A length that is first sent by calls that no notice shows, from where other lengths had one. */
+static void later(void) {
+    unsigned char *out = pages(NULL, LENGTH);
+    for (int i = 0; i < 40; i++) turn(out + 16, LEAST);
+    for (int i = 0; i < 40; i++) send_unshown(out + 16, LEAST + PAGE);
+    for (int i = 0; i < MESSAGES; i++) turn(out + 16, LEAST + PAGE);
 }
 
 /* The buffer is given back and mapped anew now and then, whole or a page of it: what was known of it is wrong then. */
@@ -106,6 +127,7 @@ static void windows(void) {
 
 int main(int argc, char **argv) {
     const struct way ways[] = {
+        {"later", later},
         {"lengths", lengths},
         {"other", other_lengths},
         {"places", places},

@@ -58,6 +58,11 @@ impl Notice {
         (self.start.load(Relaxed), self.bytes.load(Relaxed)) == (start as u64, bytes as u64)
     }
 
+    /// Whether it shows messages that begin there, of whatever length.
+    pub fn is_of_beginning(&self, start: usize) -> bool {
+        self.start.load(Relaxed) == start as u64 && self.bytes.load(Relaxed) != 0
+    }
+
     /// Gives the notice to that message; 0 and 0: to none.
     pub fn assign(&self, start: usize, bytes: usize) {
         self.hide();

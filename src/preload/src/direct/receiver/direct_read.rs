@@ -67,13 +67,14 @@ impl View {
     /// Finds the notice that the owner has for the message, if any.
     #[cold]
     pub fn find_notice(&mut self, peer: &Peer, read: &Read) {
-        let is_same = |notice: &Notice| notice.is_of(read.source, read.bytes);
-        if notice_at(peer, self).is_some_and(is_same) {
+        // It may show another length now.
+        let is_of_it = |notice: &Notice| notice.is_of_beginning(read.source);
+        if notice_at(peer, self).is_some_and(is_of_it) {
             return;
         }
         let number = (0..)
             .map_while(|number| peer.notice(number))
-            .position(is_same);
+            .position(is_of_it);
         self.notice = number.map_or(0, |number| number as u16 + 1);
     }
 

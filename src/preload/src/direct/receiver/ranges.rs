@@ -103,7 +103,6 @@ impl Ranges {
 
     /// The entry of all messages that begin where one does that has no history of its own, but may be readable as part of others, and
     /// whether its pages were never read; `None`: it may not. A short one gains only where its sender shows it.
-    #[cold]
     pub fn part(
         &mut self,
         (peer, extents): (&Peer, &Extents),
