@@ -138,6 +138,25 @@ mod tests {
         }
     }
 
+    /// A look takes as long whatever the length, so it is a smaller part of longer copies.
+    #[test]
+    fn longer_messages_have_more_looks() {
+        for (bytes, one_in) in [
+            (8, 15),
+            (16, 15),
+            (32, 9),
+            (64, 5),
+            (128, 3),
+            (256, 1),
+            (4096, 1),
+        ] {
+            let mut recurrence = Recurrence::default();
+            (0..MANY_NEW).for_each(|_| recurrence.looked());
+            let looks = (0..15 * 9 * 5).filter(|_| !recurrence.leaves(bytes << 10));
+            assert_eq!(looks.count(), 15 * 9 * 5 / one_in, "{bytes} KiB");
+        }
+    }
+
     /// Lengths drawn from 8,193, of which some come again by chance.
     #[test]
     fn lengths_that_are_drawn_are_left_alone() {

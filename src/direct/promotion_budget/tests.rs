@@ -59,7 +59,8 @@ impl World {
             gain: ticks / SAVED,
             is_first: false,
             price,
-            around: 0,
+            // What is shared where buffers are promoted together.
+            around: price / 2,
             credit: Credit {
                 together: self.together,
                 ..ALLOWED
