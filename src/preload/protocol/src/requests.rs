@@ -11,6 +11,8 @@ const PROMOTION_CHANCES: u32 = 4096;
 /// The same for notices.
 const NOTICE_CHANCES: u32 = 1024;
 
+/// Shorter messages are not read directly: they hold hardly a whole page.
+pub const MIN_DIRECT_BYTES: usize = 2 * PAGE;
 /// Shorter messages with edges gain only where a notice shows them.
 pub const MIN_UNSHOWN_BYTES: usize = 32 << 10;
 

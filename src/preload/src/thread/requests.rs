@@ -69,7 +69,7 @@ impl Session {
     /// The persistent requests of a Start call begin, at the site `owner`.
     pub(super) fn before_start(&mut self, entry: &EntryPoint, arguments: Arguments, owner: Owner) {
         self.requests(entry, arguments, |session, request, _| {
-            if direct::is_send_watched() {
+            if direct::is_send_watched(u64::MAX) {
                 session.promote_started(request, 0);
             }
             session.ranges.activate(request, owner)

@@ -45,7 +45,8 @@ impl Session {
         arguments: Arguments,
         dormant: usize,
     ) -> After {
-        self.while_busy(|session| session.see_dormant(entry, arguments, dormant))
+        // A flag that others look at would wait until the last message's stores have left this core.
+        self.unseen_by_others(|session| session.see_dormant(entry, arguments, dormant))
             .unwrap_or(After::Reset)
     }
 
@@ -64,10 +65,16 @@ impl Session {
             } => {
                 let mut message = |data| self.datatypes.message(data, entry.binding, arguments);
                 let sent = send.map(&mut message).unwrap_or_default();
+                let is_persistent = matches!(completion, Completion::Persistent(_));
+                // Empty ones are counted, too: a thread that sends nothing else any more need not be seen.
+                let is_watched = || send.is_some() && direct::is_send_watched(sent.bytes);
+                if !is_persistent && (!is_watched() || sent.bytes == 0) {
+                    return After::Reset;
+                }
                 let received = receive.map(&mut message).unwrap_or_default();
                 let reach = both([sent, received], |message| self.datatypes.reach(message));
                 let spans = spans(entry, arguments, reach);
-                if let Completion::Persistent(_) = completion {
+                if is_persistent {
                     self.present = Present {
                         owner: Owner::NONE,
                         spans,
@@ -76,8 +83,7 @@ impl Session {
                     };
                     return After::Work;
                 }
-                let is_send_watched = sent.bytes > 0 && direct::is_send_watched();
-                match is_send_watched && self.send_directly(entry, spans, sent.bytes, dormant) {
+                match self.send_directly(entry, spans, sent.bytes, dormant) {
                     true => After::Work,
                     false => After::Reset,
                 }
@@ -87,7 +93,7 @@ impl Session {
                 After::Reset
             }
             Role::Start | Role::StartAll => {
-                if direct::is_send_watched() {
+                if direct::is_send_watched(u64::MAX) {
                     self.start_while_dormant(entry, arguments, dormant);
                 }
                 After::Reset

@@ -141,7 +141,7 @@ impl Session {
             return None;
         }
         self.predictor.confirm(site);
-        if site.sent() > 0 && direct::is_send_watched() {
+        if site.sent() > 0 && direct::is_send_watched(site.sent()) {
             return Some(self.announce(entry, arguments, site.meaning()));
         }
         Some(After::Reset)
@@ -207,7 +207,7 @@ impl Session {
             // The short form of `attribute`, for most calls that matter.
             self.active.spans = spans(entry, arguments, site.reach());
             self.active.owner = subject.owner;
-            let after = match site.sent() > 0 && direct::is_send_watched() {
+            let after = match site.sent() > 0 && direct::is_send_watched(site.sent()) {
                 true => self.announce(entry, arguments, site.meaning()),
                 false => After::Reset,
             };
@@ -370,7 +370,7 @@ impl Session {
                 let Meaning { bytes, sent, reach } = site.meaning();
                 let spans = spans(entry, arguments, reach);
                 if sent > 0
-                    && direct::is_send_watched()
+                    && direct::is_send_watched(sent)
                     && self.send_directly(entry, spans, sent, 0)
                 {
                     after = After::Work;

@@ -2,12 +2,10 @@
 
 use copytune_core::direct::extents::Pages;
 use copytune_core::direct::targets::Targets;
+use copytune_protocol::requests::MIN_DIRECT_BYTES;
 use copytune_protocol::{Kernel, PAGE, residence};
 use core::ffi::c_void;
 use libc::{c_ulong, iovec, pid_t};
-
-/// Shorter messages are not read directly: they hold hardly a whole page.
-const MIN_DIRECT_BYTES: usize = 2 * PAGE;
 
 /// One read, as process_vm_readv is asked for it.
 #[derive(Debug, Clone, Copy)]

@@ -9,7 +9,7 @@ pub use prepare::prepare;
 use crate::direct::sender::devices::Devices;
 use crate::direct::sender::eligibility::Ordinary;
 use crate::direct::sender::moving::{move_chunk, pages_of};
-use crate::direct::sender::progress;
+use crate::direct::sender::{progress, unshown};
 use crate::direct::shared::report::{self, explain};
 use crate::direct::shared::returns::{self, TAKEN};
 use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
@@ -28,7 +28,7 @@ use copytune_protocol::arena::{self, Arena, FIRST_PROMOTED};
 use copytune_protocol::limits;
 use copytune_protocol::notice::Notice;
 use copytune_protocol::notices::Notices;
-use copytune_protocol::requests::{Message, Requests};
+use copytune_protocol::requests::{MIN_DIRECT_BYTES, Message, Requests};
 use copytune_protocol::smaps::Area;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -40,8 +40,6 @@ const CHUNK_BYTES: usize = 4 << 20;
 const SENDS_PER_LOOK: u32 = 64;
 /// Promotions between two counts of this process's mappings.
 const PROMOTIONS_PER_COUNT: u32 = 16;
-/// After so many sends in a row without a notice, none is looked up any more.
-const MAX_UNSHOWN_SENDS: u32 = 256;
 
 /// Whether some of them still wait for a send of their range.
 static WAITING: AtomicBool = AtomicBool::new(false);
@@ -65,7 +63,6 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     devices: Devices::new(),
     held_by_device: false,
     notices: Notices::new(),
-    unshown: 0,
     ordinary: Ordinary::new(),
     mappings: 0,
     uncounted: 0,
@@ -86,8 +83,6 @@ struct Owner {
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
     notices: Notices,
-    /// Sends in a row that no notice showed.
-    unshown: u32,
     ordinary: Ordinary,
     /// Mappings of this process when last counted, plus those added since; promotions until the next count.
     mappings: u64,
@@ -107,10 +102,10 @@ struct Promoted {
     bytes: u64,
 }
 
-/// A send begins: must [`sending`] be called?
+/// A send of so many bytes begins: must [`sending`] be called?
 #[inline(always)]
-pub fn is_send_watched() -> bool {
-    attention::is_needed() && is_send_watched_slow()
+pub fn is_send_watched(bytes: u64) -> bool {
+    attention::is_needed() && is_send_watched_slow(bytes)
 }
 
 /// Something that [`is_send_watched`] depends on has changed.
@@ -131,16 +126,41 @@ pub fn update_attention() {
 }
 
 #[inline(never)]
-fn is_send_watched_slow() -> bool {
+fn is_send_watched_slow(bytes: u64) -> bool {
     let (true, Some(arena)) = (is_on(), arena::own()) else {
         return false;
     };
     let sends = count_send();
-    arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed)
+    let is_due = arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed)
         || WAITING.load(Relaxed)
-        || SHOWS.load(Relaxed)
         || GOING_BACK.load(Relaxed) > 0
-        || (sends.is_multiple_of(SENDS_PER_LOOK) && promoted::is_any())
+        || SHOWING.load(Relaxed) != 0
+        || (sends.is_multiple_of(SENDS_PER_LOOK) && promoted::is_any());
+    if is_due || !SHOWS.load(Relaxed) {
+        return is_due;
+    }
+    let may_be_shown = bytes >= MIN_DIRECT_BYTES as u64;
+    if !may_be_shown {
+        note_shown(false);
+    }
+    may_be_shown
+}
+
+/// Counts sends without a notice.
+fn note_shown(is_shown: bool) {
+    match is_shown {
+        true => unshown::begin_anew(),
+        false if unshown::add() => show_no_more(),
+        false => {}
+    }
+}
+
+/// Sends pass unseen from here on, so nothing would hide a notice that a thread has left behind.
+#[cold]
+fn show_no_more() {
+    hide_others(0, usize::MAX);
+    SHOWS.store(false, Relaxed);
+    update_attention();
 }
 
 /// One more send, or collective that may promote something. Threads may lose each other's updates: the count only spreads the work.
@@ -150,13 +170,15 @@ fn count_send() -> u32 {
     sends
 }
 
-/// Whether requests of peers are still open. A collective asks that.
+/// Whether requests of peers are still open. A collective asks that: no notice shows its messages.
 #[inline]
 pub fn has_requests() -> bool {
     let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed);
     let has = is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked));
     if has {
         count_send();
+    } else if SHOWS.load(Relaxed) {
+        note_shown(false);
     }
     has
 }
@@ -237,25 +259,12 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
         },
         false => None,
     };
-    owner.note_shown(shown.is_some());
+    note_shown(shown.is_some());
     SHOWING.fetch_add(usize::from(shown.is_some()), Relaxed);
     shown
 }
 
 impl Owner {
-    /// Counts sends without a notice. After many in a row, sends are no longer looked up; receivers that miss their
-    /// notices ask again (`direct_read::View::wants_notice`).
-    fn note_shown(&mut self, is_shown: bool) {
-        self.unshown = if is_shown { 0 } else { self.unshown + 1 };
-        if self.unshown == MAX_UNSHOWN_SENDS {
-            self.unshown = 0;
-            // Sends pass unseen from here on, so nothing would hide a notice that a thread has left behind.
-            hide_others(0, usize::MAX);
-            SHOWS.store(false, Relaxed);
-            update_attention();
-        }
-    }
-
     #[cold]
     fn serve(
         &mut self,
@@ -313,7 +322,7 @@ impl Owner {
     fn give_notice(&mut self, arena: &Arena, (start, end): (usize, usize), sends: u32) -> bool {
         let answers = &progress::ANSWERS;
         let given = (self.notices).add(arena, start, end - start, sends, answers);
-        self.unshown = 0;
+        unshown::begin_anew();
         SHOWS.store(self.notices.are_used(), Relaxed);
         given
     }
