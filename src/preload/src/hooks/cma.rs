@@ -119,7 +119,7 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
         return None;
     }
     if thread.asleep > 0 && read.bytes >= next::threshold() {
-        thread.wake();
+        thread.wake(read.bytes);
     }
     let active = thread.active;
     // SAFETY: null or copy sites that are never freed, and not changed while the thread stands.
@@ -161,20 +161,22 @@ unsafe fn read_by(
         // SAFETY: as the caller promises.
         return unsafe { leave(session, read, next, owner) };
     }
-    let before = clock::now();
+    // Only where the time is of use: while data of another core are on their way, a reading takes up to 0.1 µs.
+    let is_timed = is_timed(session, owner);
+    let before = if is_timed { clock::now() } else { 0 };
     let chooser = match owner.routine {
         Some(routine) => Chooser::Site(routine),
         None if direct::is_forced() => Chooser::Site(next::memmove()),
         None => Chooser::Process,
     };
     // SAFETY: as the caller promises; the routine is one that this CPU can run (Routine::function).
-    let outcome = unsafe { session.reader.read(read, next, chooser, before) };
+    let outcome = unsafe { session.reader.read(read, next, chooser) };
     if let Outcome::Done { shared } = outcome {
         if sites.is_some() && owner.routine.is_some() {
             standing::count();
         }
         note(session, owner, |node| {
-            let ticks = match node.timed {
+            let ticks = match is_timed {
                 true => clock::now().wrapping_sub(before),
                 false => 0,
             };
@@ -187,10 +189,21 @@ unsafe fn read_by(
         true => None,
         false => session.reader.is_fresh(read),
     };
-    let before = is_fresh.map_or(before, |_| clock::now());
+    let is_of_use = matches!(
+        outcome,
+        Outcome::Impossible | Outcome::LeftToKernel { timed: Some(_) }
+    );
+    let before = match is_timed && is_fresh.is_none() {
+        true => before,
+        false if is_timed || is_of_use => clock::now(),
+        false => 0,
+    };
     // SAFETY: as the caller promises.
     let done = unsafe { session.reader.copy_by_kernel(read, next, offered) };
-    let ticks = clock::now().wrapping_sub(before);
+    let ticks = match is_timed || is_of_use {
+        true => clock::now().wrapping_sub(before),
+        false => 0,
+    };
     // SAFETY: errno is the calling thread's own; what follows must not change what the call has left there.
     let errno = unsafe { *libc::__errno_location() };
     if let Ok(bytes) = usize::try_from(done) {
@@ -198,7 +211,7 @@ unsafe fn read_by(
             session.reader.count_kernel(read);
         }
         note(session, owner, |node| {
-            node.copied_by_kernel(bytes, if node.timed { ticks } else { 0 }, offered)
+            node.copied_by_kernel(bytes, if is_timed { ticks } else { 0 }, offered)
         });
         match outcome {
             _ if bytes != read.bytes => {}
@@ -225,8 +238,7 @@ unsafe fn read_by(
 /// # Safety
 /// As [`read_once`].
 unsafe fn leave(session: &mut Session, read: &Read, next: Kernel, owner: Owner) -> ssize_t {
-    let node = session.engine.observed(owner.node);
-    let is_timed = node.is_some_and(|node| node.timed);
+    let is_timed = is_timed(session, owner);
     let before = if is_timed { clock::now() } else { 0 };
     // SAFETY: as the caller promises.
     let done = unsafe { session.reader.copy_by_kernel(read, next, false) };
@@ -243,6 +255,12 @@ unsafe fn leave(session: &mut Session, read: &Read, next: Kernel, owner: Owner) 
         });
     }
     done
+}
+
+/// Whether the node of a copy asks for its time.
+#[inline]
+fn is_timed(session: &mut Session, owner: Owner) -> bool {
+    (session.engine.observed(owner.node)).is_some_and(|node| node.timed)
 }
 
 /// Lets the node of a copy, if it is observed, take notice of it.
@@ -277,7 +295,7 @@ unsafe fn count(
     let session = unsafe {
         let thread = &mut *words::thread();
         if thread.asleep > 0 && bytes >= next::threshold() {
-            thread.wake();
+            thread.wake(bytes);
         }
         if thread.active.is_null() || count == 0 {
             return;

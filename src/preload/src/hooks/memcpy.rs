@@ -151,7 +151,7 @@ unsafe extern "C" fn copy_while_asleep(
     from: usize,
 ) -> *mut u8 {
     // SAFETY: this thread's own words; no other reference is held to them, as no hook of a call runs.
-    unsafe { (*words::thread()).wake() };
+    unsafe { (*words::thread()).wake(n) };
     let routine = match (dst as usize).abs_diff(src as usize) < n {
         true => next::memmove(),
         false => default_routine(n, from),

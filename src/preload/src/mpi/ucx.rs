@@ -1,11 +1,13 @@
-//! UCX's inline copies. On Intel CPUs since Haswell libuct and libucp copy 1025 bytes to 8 MiB by an inlined
-//! `rep movsb` (UCX 1.13, src/ucs/arch/x86_64/cpu.h), which no preloaded library can see. The exported call
-//! `ucs_global_opts_set_value("BUILTIN_MEMCPY_MIN", "inf")` turns it into a call of memcpy, even after MPI_Init.
-//! While it is on, "the default" of such a copy is the `rep movsb` that UCX would have run.
+//! UCX's inline copies. On CPUs that UCX knows to be good at it (Intel's since Haswell that were built before that UCX) libuct and
+//! libucp copy 1025 bytes to 8 MiB by an inlined `rep movsb` (UCX 1.13, src/ucs/arch/x86_64/cpu.h), which no preloaded
+//! library can see; elsewhere they call memcpy. What UCX has decided, its exported `ucs_global_opts_get_value` tells, and the call
+//! `ucs_global_opts_set_value("BUILTIN_MEMCPY_MIN", "inf")` has it call memcpy, even after MPI_Init. While that is set, "the
+//! default" of such a copy is the `rep movsb` that UCX would have run.
 
 use crate::sys::{modules, phase, resolve};
 use copytune_core::routines::{self, CopyFn};
 use core::ffi::{CStr, c_char, c_int};
+use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::OnceLock;
 
@@ -15,51 +17,72 @@ const MAX_CODE_RANGES: usize = 8;
 static CODE: [(AtomicUsize, AtomicUsize); MAX_CODE_RANGES] =
     [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; MAX_CODE_RANGES];
 static REP_MOVSB: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+/// What UCX would copy inline; `None`: nothing, or that is not known.
+static INLINED: OnceLock<Option<Inlined>> = OnceLock::new();
+
+/// The least length that is copied inline; "inf": none is.
+const MIN: &CStr = c"BUILTIN_MEMCPY_MIN";
+/// The first one that is not any more.
+const MAX: &CStr = c"BUILTIN_MEMCPY_MAX";
+/// Room for a value of these, which are lengths.
+const VALUE_BYTES: usize = 32;
 
 type SetValue = unsafe extern "C" fn(*const c_char, *const c_char) -> c_int;
+type GetValue = unsafe extern "C" fn(*const c_char, *mut c_char, usize) -> c_int;
+
+/// Copies that UCX makes inline, unless it is asked not to.
+struct Inlined {
+    /// Longer ones than the first, shorter ones than the second.
+    lengths: Range<usize>,
+    /// The value of [`MIN`] that says so, with its terminator.
+    min: [c_char; VALUE_BYTES],
+}
 
 /// Makes UCX's copies come through memcpy, if UCX is loaded and would inline them. Returns whether they do now.
 pub fn open() -> bool {
-    // Programs come and go between phases; in a virtual machine each CPUID takes microseconds.
-    static CAN: OnceLock<bool> = OnceLock::new();
-    if !*CAN.get_or_init(prepare) || !set(c"inf") {
+    if INLINED.get_or_init(prepare).is_none() || !set(c"inf") {
         return false;
     }
     phase::set_ucx_open(true);
     true
 }
 
-/// Finds UCX's code, and the routine that it would inline; whether it would.
-fn prepare() -> bool {
-    let Some(routine) = routines::find("rep-movsb")
+/// Finds UCX's code, the routine that it would inline, and for which lengths.
+fn prepare() -> Option<Inlined> {
+    let inlined = inlined()?;
+    let routine = routines::find("rep-movsb")
         .and_then(|id| routines::catalogue().get(usize::from(id)))
-        .and_then(|routine| routine.function(routines::Features::detect()))
-    else {
-        return false;
-    };
-    if !inlines() {
-        return false;
-    }
+        .and_then(|routine| routine.function(routines::Features::detect()))?;
     REP_MOVSB.store(routine as *mut u8, Ordering::Release);
     let (ranges, used) = modules::ucx_code::<MAX_CODE_RANGES>();
     for (entry, (start, end)) in CODE.iter().zip(ranges.into_iter().take(used)) {
         entry.0.store(start, Ordering::Relaxed);
         entry.1.store(end, Ordering::Relaxed);
     }
-    used > 0
+    (used > 0).then_some(inlined)
 }
 
 /// Gives UCX its inline copies back.
 pub fn close() {
-    if phase::set_ucx_open(false) {
-        set(c"auto");
+    if phase::set_ucx_open(false)
+        && let Some(Some(inlined)) = INLINED.get()
+        && let Some(min) = terminated(&inlined.min)
+    {
+        // "auto" would not be resolved any more, and stand for "inf".
+        set(min);
     }
 }
 
 /// The routine that UCX would have inlined for `n` bytes copied from code at `from`.
 #[inline]
 pub fn inline_copy(n: usize, from: usize) -> Option<CopyFn> {
-    if !phase::is_ucx_open() || n <= 1024 || n >= 8 << 20 {
+    if !phase::is_ucx_open() {
+        return None;
+    }
+    let Some(Some(inlined)) = INLINED.get() else {
+        return None;
+    };
+    if n <= inlined.lengths.start || n >= inlined.lengths.end {
         return None;
     }
     let inside = CODE.iter().any(|(start, end)| {
@@ -83,16 +106,78 @@ fn set(value: &CStr) -> bool {
     // both strings are terminated and copied by it. UCS_OK is 0.
     unsafe {
         let function: SetValue = core::mem::transmute(function);
-        function(c"BUILTIN_MEMCPY_MIN".as_ptr(), value.as_ptr()) == 0
+        function(MIN.as_ptr(), value.as_ptr()) == 0
     }
 }
 
-/// Whether UCX's own choice ("auto") is to inline: Intel CPUs with enhanced rep movsb; elsewhere it calls memcpy
-/// already. A user's explicit setting is left alone.
-fn inlines() -> bool {
-    use core::arch::x86_64::{__cpuid, __cpuid_count};
-    let vendor = __cpuid(0);
-    let intel = (vendor.ebx, vendor.edx, vendor.ecx) == (0x756e_6547, 0x4965_6e69, 0x6c65_746e);
-    let enhanced = vendor.eax >= 7 && __cpuid_count(7, 0).ebx & 1 << 9 != 0;
-    intel && enhanced && std::env::var_os("UCX_BUILTIN_MEMCPY_MIN").is_none()
+fn get(name: &CStr) -> Option<[c_char; VALUE_BYTES]> {
+    let function = resolve::search(c"ucs_global_opts_get_value");
+    if function.is_null() {
+        return None;
+    }
+    let mut value = [0; VALUE_BYTES];
+    // SAFETY: ucs_status_t ucs_global_opts_get_value(const char *name, char *value, size_t max) (ucs/config/global_opts.h): it
+    // writes at most `max` bytes. UCS_OK is 0.
+    let status = unsafe {
+        let function: GetValue = core::mem::transmute(function);
+        function(name.as_ptr(), value.as_mut_ptr(), value.len() - 1)
+    };
+    (status == 0).then_some(value)
+}
+
+fn terminated(value: &[c_char; VALUE_BYTES]) -> Option<&CStr> {
+    // SAFETY: c_char and u8 are alike in size, and every bit pattern is a u8.
+    let bytes = unsafe { core::slice::from_raw_parts(value.as_ptr().cast(), value.len()) };
+    CStr::from_bytes_until_nul(bytes).ok()
+}
+
+/// What UCX copies inline by its own choice. A user's is left alone.
+fn inlined() -> Option<Inlined> {
+    if std::env::var_os("UCX_BUILTIN_MEMCPY_MIN").is_some() {
+        return None;
+    }
+    let length = |value| length(terminated(value)?.to_bytes());
+    let (min, max) = (get(MIN)?, get(MAX)?);
+    let lengths = length(&min)?..length(&max)?;
+    (lengths.start < lengths.end).then_some(Inlined { lengths, min })
+}
+
+/// A length as UCX writes it (ucs/sys/string.c, ucs_memunits_to_str): a number, with K, M, G or T for 2^10 and so on. "inf" is more than
+/// any. `None`: "auto", or none.
+fn length(value: &[u8]) -> Option<usize> {
+    if value == b"inf" {
+        return Some(usize::MAX);
+    }
+    let digits = value
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let (number, unit) = value.split_at_checked(digits)?;
+    let number: usize = core::str::from_utf8(number).ok()?.parse().ok()?;
+    let shift = match unit {
+        b"" => 0,
+        b"K" => 10,
+        b"M" => 20,
+        b"G" => 30,
+        b"T" => 40,
+        _ => return None,
+    };
+    number.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_read_as_ucx_writes_them() {
+        let read = |text: &str| length(text.as_bytes());
+        assert_eq!(read("1K"), Some(1024));
+        assert_eq!(read("8M"), Some(8 << 20));
+        assert_eq!(read("1025"), Some(1025));
+        assert_eq!(read("inf"), Some(usize::MAX));
+        for other in ["auto", "", "K", "1KB", "-1", "99999999999T"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
 }

@@ -140,20 +140,14 @@ impl Reader {
         }
     }
 
-    /// Makes the read directly if that can be done and is chosen. `before`: what the clock says.
+    /// Makes the read directly if that can be done and is chosen.
     ///
     /// # Safety
     /// The target is valid for that many bytes; `kernel` is process_vm_readv(2).
     #[inline]
-    pub unsafe fn read(
-        &mut self,
-        read: &Read,
-        kernel: Kernel,
-        chooser: Chooser,
-        before: u64,
-    ) -> Outcome {
+    pub unsafe fn read(&mut self, read: &Read, kernel: Kernel, chooser: Chooser) -> Outcome {
         // SAFETY: as the caller promises.
-        unsafe { self.try_read(read, kernel, chooser, before) }.unwrap_or(Outcome::Impossible)
+        unsafe { self.try_read(read, kernel, chooser) }.unwrap_or(Outcome::Impossible)
     }
 
     /// Whether a message was read directly since that was asked last.
@@ -171,7 +165,6 @@ impl Reader {
         read: &Read,
         kernel: Kernel,
         chooser: Chooser,
-        before: u64,
     ) -> Option<Outcome> {
         let index = self.find(read.process)?;
         let Known {
@@ -208,6 +201,11 @@ impl Reader {
             // The pages may be gone: reading them would make new ones that nobody gives back.
             range.view.forget();
         }
+        let is_first = is_new && range.buffer.gains() == 0;
+        let before = match plan.timed || is_first {
+            true => clock::now(),
+            false => 0,
+        };
         let help = (cooperation, plan.is_settled && !is_new);
         // SAFETY: as the caller promises.
         let done = unsafe { direct_read::read(peer, help, &mut range.view, read, kernel, routine) };
@@ -237,10 +235,7 @@ impl Reader {
                 mechanisms.took(read.bytes, is_shown, plan.way, ticks);
             }
             let price = || price_of(peer, range.asked.min(read.bytes));
-            if is_new
-                && range.buffer.gains() == 0
-                && let Some(usual) = mechanisms.direct_cost(read.bytes, is_shown)
-            {
+            if is_first && let Some(usual) = mechanisms.direct_cost(read.bytes, is_shown) {
                 let ticks = clock::now().wrapping_sub(before);
                 (self.account).first_read(ticks.saturating_sub(usual), price());
             }
