@@ -209,6 +209,28 @@ static void joined(void) {
     CHECK(munmap(all, WHOLE) == 0);
 }
 
+/* Between them so many messages that no notice can show that the sender looks none up any more: short and empty ones, and
+   collectives. Meanwhile the memory may become other memory. */
+static void interrupted(void) {
+    enum { BETWEEN = 600 };
+    unsigned char *out = pages(NULL, LENGTH);
+    for (int round = 0; round < 12; round++) {
+        for (int i = 0; i < TURNS / 3; i++) pass(out, LENGTH, SEND);
+        for (int i = 0; i < BETWEEN; i++)
+            if (round % 3 == 2)
+                MPI_Barrier(MPI_COMM_WORLD);
+            else if (check_rank == 0)
+                MPI_Send(out, round % 3 * 8, MPI_BYTE, 1, 3, MPI_COMM_WORLD);
+            else
+                MPI_Recv(in, round % 3 * 8, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (round % 2) {
+            CHECK(munmap(out, LENGTH) == 0);
+            CHECK(pages(out, LENGTH) == out);
+        }
+    }
+    CHECK(munmap(out, LENGTH) == 0);
+}
+
 /* More messages than can be shown, each promoted by itself; then one more, again and again. */
 static void numerous(void) {
     enum { NUMBER = 300, EACH = 5 * PAGE, SENT = 4 * PAGE };
@@ -345,7 +367,7 @@ static void killed(void) {
 
 int main(int argc, char **argv) {
     static const struct way ways[] = {
-        {"exchanged", exchanged}, {"alternating", alternating}, {"given_back", given_back}, {"parts", parts}, {"joined", joined}, {"numerous", numerous}, {"threads", threads}, {"crowd", crowd}, {"one_sided", one_sided}, {"two_sided", two_sided}, {"killed", killed}};
+        {"exchanged", exchanged}, {"alternating", alternating}, {"given_back", given_back}, {"parts", parts}, {"joined", joined}, {"numerous", numerous}, {"interrupted", interrupted}, {"threads", threads}, {"crowd", crowd}, {"one_sided", one_sided}, {"two_sided", two_sided}, {"killed", killed}};
     int provided, wanted = MPI_THREAD_SINGLE;
     CHECK(argc > 1);
     if (argc > 2) delay = strtol(argv[2], NULL, 10);

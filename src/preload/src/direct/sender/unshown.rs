@@ -21,3 +21,20 @@ pub fn add() -> bool {
 pub fn begin_anew() {
     IN_A_ROW.store(0, Relaxed);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test, as the count is the process's.
+    #[test]
+    fn the_last_of_many_in_a_row_is_told() {
+        let last = |sends: u32| (1..=sends).filter(|_| add()).count();
+        assert_eq!(last(MAX_IN_A_ROW - 1), 0);
+        assert_eq!(last(1), 1, "the last of so many");
+        assert_eq!(last(MAX_IN_A_ROW - 1), 0, "they are counted anew");
+        begin_anew();
+        assert_eq!(last(MAX_IN_A_ROW - 1), 0, "one was shown");
+        assert_eq!(last(1), 1);
+    }
+}
