@@ -62,7 +62,7 @@ ways! {
     parts_of_a_promoted_buffer("parts", Told::Most);
     what_was_promoted_in_parts("joined", Told::Most);
     more_messages_than_slots("numerous", Told::Most);
-    messages_after_many_that_cannot_be_told_of("interrupted", Told::Some);
+    messages_after_many_that_cannot_be_told_of("interrupted", Told::Most);
     exchanges_of_which_the_kernel_reads_one_side("one_sided", Told::NoneOfSome);
     exchanges_of_which_both_sides_are_read_directly("two_sided", Told::Some);
     two_threads_and_a_third("threads", Told::Some);

@@ -9,9 +9,12 @@ use common::{Library, private_dir};
 
 /// The values of both ranks before, during and after MPI.
 fn values(set: Option<&str>) -> [Vec<String>; 3] {
-    let dir = private_dir();
     let library = Library::Mpich;
-    let job = Job::ranks(library, 2, program(library, "inlined.c")).args(set);
+    values_of(Job::ranks(library, 2, program(library, "inlined.c")).args(set))
+}
+
+fn values_of(job: Job) -> [Vec<String>; 3] {
+    let dir = private_dir();
     let outcome = job.tuned(dir.path()).run();
     let stdout = outcome.expect_success("inlined");
     ["before ", "during ", "after "].map(|when| {
@@ -38,6 +41,15 @@ fn what_was_inlined_is_seen_and_given_back() {
 fn what_was_called_is_left_alone() {
     for values in values(Some("inf")) {
         assert_eq!(values, ["inf"; 2]);
+    }
+}
+
+#[test]
+fn what_the_user_has_chosen_is_left_alone() {
+    let library = Library::Mpich;
+    let job = Job::ranks(library, 2, program(library, "inlined.c"));
+    for values in values_of(job.env("UCX_BUILTIN_MEMCPY_MIN", "2K")) {
+        assert_eq!(values, ["2K"; 2]);
     }
 }
 

@@ -161,9 +161,8 @@ unsafe fn read_by(
         // SAFETY: as the caller promises.
         return unsafe { leave(session, read, next, owner) };
     }
-    // Only where the time is of use: while data of another core are on their way, a reading takes up to 0.1 µs.
     let is_timed = is_timed(session, owner);
-    let before = if is_timed { clock::now() } else { 0 };
+    let before = clock::now_if(is_timed);
     let chooser = match owner.routine {
         Some(routine) => Chooser::Site(routine),
         None if direct::is_forced() => Chooser::Site(next::memmove()),
@@ -176,10 +175,7 @@ unsafe fn read_by(
             standing::count();
         }
         note(session, owner, |node| {
-            let ticks = match is_timed {
-                true => clock::now().wrapping_sub(before),
-                false => 0,
-            };
+            let ticks = clock::now_if(is_timed).wrapping_sub(before);
             node.copied_directly(read.bytes, shared, ticks)
         });
         return read.bytes as ssize_t;
@@ -189,21 +185,14 @@ unsafe fn read_by(
         true => None,
         false => session.reader.is_fresh(read),
     };
-    let is_of_use = matches!(
-        outcome,
-        Outcome::Impossible | Outcome::LeftToKernel { timed: Some(_) }
-    );
-    let before = match is_timed && is_fresh.is_none() {
-        true => before,
-        false if is_timed || is_of_use => clock::now(),
-        false => 0,
+    let is_of_use = match outcome {
+        Outcome::LeftToKernel { timed: None } => is_timed,
+        _ => true,
     };
+    let before = clock::now_if(is_of_use);
     // SAFETY: as the caller promises.
     let done = unsafe { session.reader.copy_by_kernel(read, next, offered) };
-    let ticks = match is_timed || is_of_use {
-        true => clock::now().wrapping_sub(before),
-        false => 0,
-    };
+    let ticks = clock::now_if(is_of_use).wrapping_sub(before);
     // SAFETY: errno is the calling thread's own; what follows must not change what the call has left there.
     let errno = unsafe { *libc::__errno_location() };
     if let Ok(bytes) = usize::try_from(done) {
@@ -239,14 +228,11 @@ unsafe fn read_by(
 /// As [`read_once`].
 unsafe fn leave(session: &mut Session, read: &Read, next: Kernel, owner: Owner) -> ssize_t {
     let is_timed = is_timed(session, owner);
-    let before = if is_timed { clock::now() } else { 0 };
+    let before = clock::now_if(is_timed);
     // SAFETY: as the caller promises.
     let done = unsafe { session.reader.copy_by_kernel(read, next, false) };
     if let Ok(bytes) = usize::try_from(done) {
-        let ticks = match is_timed {
-            true => clock::now().wrapping_sub(before),
-            false => 0,
-        };
+        let ticks = clock::now_if(is_timed).wrapping_sub(before);
         if bytes == read.bytes {
             session.reader.count_kernel(read);
         }

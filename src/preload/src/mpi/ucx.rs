@@ -35,7 +35,7 @@ struct Inlined {
     /// Longer ones than the first, shorter ones than the second.
     lengths: Range<usize>,
     /// The value of [`MIN`] that says so, with its terminator.
-    min: [c_char; VALUE_BYTES],
+    min: [u8; VALUE_BYTES],
 }
 
 /// Makes UCX's copies come through memcpy, if UCX is loaded and would inline them. Returns whether they do now.
@@ -66,7 +66,7 @@ fn prepare() -> Option<Inlined> {
 pub fn close() {
     if phase::set_ucx_open(false)
         && let Some(Some(inlined)) = INLINED.get()
-        && let Some(min) = terminated(&inlined.min)
+        && let Ok(min) = CStr::from_bytes_until_nul(&inlined.min)
     {
         // "auto" would not be resolved any more, and stand for "inf".
         set(min);
@@ -110,7 +110,7 @@ fn set(value: &CStr) -> bool {
     }
 }
 
-fn get(name: &CStr) -> Option<[c_char; VALUE_BYTES]> {
+fn get(name: &CStr) -> Option<[u8; VALUE_BYTES]> {
     let function = resolve::search(c"ucs_global_opts_get_value");
     if function.is_null() {
         return None;
@@ -120,15 +120,9 @@ fn get(name: &CStr) -> Option<[c_char; VALUE_BYTES]> {
     // writes at most `max` bytes. UCS_OK is 0.
     let status = unsafe {
         let function: GetValue = core::mem::transmute(function);
-        function(name.as_ptr(), value.as_mut_ptr(), value.len() - 1)
+        function(name.as_ptr(), value.as_mut_ptr().cast(), value.len() - 1)
     };
     (status == 0).then_some(value)
-}
-
-fn terminated(value: &[c_char; VALUE_BYTES]) -> Option<&CStr> {
-    // SAFETY: c_char and u8 are alike in size, and every bit pattern is a u8.
-    let bytes = unsafe { core::slice::from_raw_parts(value.as_ptr().cast(), value.len()) };
-    CStr::from_bytes_until_nul(bytes).ok()
 }
 
 /// What UCX copies inline by its own choice. A user's is left alone.
@@ -136,15 +130,15 @@ fn inlined() -> Option<Inlined> {
     if std::env::var_os("UCX_BUILTIN_MEMCPY_MIN").is_some() {
         return None;
     }
-    let length = |value| length(terminated(value)?.to_bytes());
     let (min, max) = (get(MIN)?, get(MAX)?);
     let lengths = length(&min)?..length(&max)?;
     (lengths.start < lengths.end).then_some(Inlined { lengths, min })
 }
 
-/// A length as UCX writes it (ucs/sys/string.c, ucs_memunits_to_str): a number, with K, M, G or T for 2^10 and so on. "inf" is more than
+/// A length as UCX writes it, terminated (ucs/sys/string.c, ucs_memunits_to_str): a number, with K, M, G or T for 2^10 and so on. "inf" is more than
 /// any. `None`: "auto", or none.
 fn length(value: &[u8]) -> Option<usize> {
+    let value = CStr::from_bytes_until_nul(value).ok()?.to_bytes();
     if value == b"inf" {
         return Some(usize::MAX);
     }
@@ -171,7 +165,7 @@ mod tests {
 
     #[test]
     fn lengths_are_read_as_ucx_writes_them() {
-        let read = |text: &str| length(text.as_bytes());
+        let read = |text: &str| length(format!("{text}\0").as_bytes());
         assert_eq!(read("1K"), Some(1024));
         assert_eq!(read("8M"), Some(8 << 20));
         assert_eq!(read("1025"), Some(1025));

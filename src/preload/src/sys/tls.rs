@@ -7,7 +7,7 @@
 use core::arch::{asm, global_asm};
 
 /// So many for each thread.
-pub const BYTES: usize = 64;
+pub const BYTES: usize = 72;
 
 global_asm!(
     ".section .tbss,\"awT\",@nobits",

@@ -45,7 +45,7 @@ impl Session {
         arguments: Arguments,
         dormant: usize,
     ) -> After {
-        // A flag that others look at would wait until the last message's stores have left this core.
+        // To tell other threads takes a locked store, which waits for those of the message before.
         self.unseen_by_others(|session| session.see_dormant(entry, arguments, dormant))
             .unwrap_or(After::Reset)
     }

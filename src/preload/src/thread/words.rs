@@ -4,7 +4,6 @@ use crate::sys::{clock, tls};
 use crate::thread::operations::Active;
 use crate::thread::session::Session;
 use copytune_core::routines::copy_sites::CopySites;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Offset of [`Thread::active`], for the wrappers. The hooks of copies count on 0.
 pub const ACTIVE: usize = 0;
@@ -15,11 +14,8 @@ pub const FRAME: usize = 16;
 /// Offset of [`Thread::asleep`], for the hooks of copies.
 pub const ASLEEP: usize = 40;
 
-/// The clock is read when so many bytes were copied: while data of another core are on their way, a reading takes up to 0.1 µs, beside 3
-/// for a message of 8 KiB.
+/// The clock is read when so many bytes were copied, as a reading may take 3 % of a message of 8 KiB ([`clock::now_if`]).
 const BYTES_BETWEEN_LOOKS: usize = 128 << 10;
-/// Bytes since then. Threads may lose each other's updates: they only spread the readings.
-static COPIED: AtomicUsize = AtomicUsize::new(0);
 
 /// More calls than a thread can make. Beyond, [`Thread::dormant`] has underflowed.
 pub const FOR_EVER: usize = usize::MAX / 2;
@@ -47,18 +43,19 @@ pub struct Thread {
     /// While the thread stands: what tells a copy's routine. Null, or the session's, which is never freed, and is not changed
     /// meanwhile.
     pub standing: *const CopySites,
+    /// Bytes that [`Self::wake`] was told of since it has read the clock.
+    copied: usize,
 }
 
 impl Thread {
     /// The thread copies a message of so many bytes that could be tuned: its next call is followed. Legal in a signal handler.
     #[cold]
     pub fn wake(&mut self, bytes: usize) {
-        let copied = COPIED.load(Relaxed).saturating_add(bytes);
-        let looks = copied >= BYTES_BETWEEN_LOOKS;
-        COPIED.store(if looks { 0 } else { copied }, Relaxed);
-        if !looks {
+        self.copied = self.copied.saturating_add(bytes);
+        if self.copied < BYTES_BETWEEN_LOOKS {
             return;
         }
+        self.copied = 0;
         // 0 inside a call that shows a message: what is left of the period comes back after it. Who stands expects such copies.
         let sleeps = self.standing.is_null() && (1..FOR_EVER).contains(&self.dormant);
         if sleeps && clock::now() >= self.asleep as u64 {

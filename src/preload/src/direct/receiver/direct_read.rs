@@ -157,7 +157,7 @@ unsafe fn copy_long(
     routine: CopyFn,
 ) -> Option<usize> {
     let plan = cooperation.plan(peer, read.bytes, routine, may_try);
-    let before = if plan.timed { clock::now() } else { 0 };
+    let before = clock::now_if(plan.timed);
     // SAFETY: as the caller promises.
     let shared = unsafe {
         match plan.offers {

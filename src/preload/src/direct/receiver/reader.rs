@@ -202,10 +202,7 @@ impl Reader {
             range.view.forget();
         }
         let is_first = is_new && range.buffer.gains() == 0;
-        let before = match plan.timed || is_first {
-            true => clock::now(),
-            false => 0,
-        };
+        let before = clock::now_if(plan.timed || is_first);
         let help = (cooperation, plan.is_settled && !is_new);
         // SAFETY: as the caller promises.
         let done = unsafe { direct_read::read(peer, help, &mut range.view, read, kernel, routine) };

@@ -170,7 +170,7 @@ fn count_send() -> u32 {
     sends
 }
 
-/// Whether requests of peers are still open. A collective asks that: no notice shows its messages.
+/// Whether requests of peers are still open. A collective asks that, and counts as a send without a notice.
 #[inline]
 pub fn has_requests() -> bool {
     let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed);
