@@ -132,20 +132,10 @@ fn from_files(folder: &Path) -> Vec<Level> {
         .filter_map(|(_, level, size)| {
             Some(Level {
                 level: level.trim().parse().ok()?,
-                bytes: size_in_bytes(size.trim())?,
+                bytes: units::parse_bytes(size.trim())?,
             })
         })
         .collect()
-}
-
-/// "32K", "1M" or a plain number.
-fn size_in_bytes(text: &str) -> Option<usize> {
-    let (digits, unit) = match text.as_bytes().last()? {
-        b'K' => (&text[..text.len() - 1], 1 << 10),
-        b'M' => (&text[..text.len() - 1], 1 << 20),
-        _ => (text, 1),
-    };
-    digits.parse::<usize>().ok()?.checked_mul(unit)
 }
 
 #[cfg(test)]
@@ -199,9 +189,6 @@ mod tests {
             Caches::from_sysfs(folder.path()).source,
             CacheSource::Unknown
         );
-        assert_eq!(size_in_bytes("K"), None);
-        assert_eq!(size_in_bytes(""), None);
-        assert_eq!(size_in_bytes("99999999999999999999M"), None);
     }
 
     #[test]

@@ -4,6 +4,16 @@ mod columns;
 
 pub use columns::columns;
 
+/// A length as Linux (sysfs) and UCX write it: a plain number, or one with K or M for 2^10 or 2^20.
+pub fn parse_bytes(text: &str) -> Option<usize> {
+    let (digits, unit) = match text.as_bytes().last()? {
+        b'K' => (&text[..text.len() - 1], 1 << 10),
+        b'M' => (&text[..text.len() - 1], 1 << 20),
+        _ => (text, 1),
+    };
+    digits.parse::<usize>().ok()?.checked_mul(unit)
+}
+
 /// A time: `12.3 µs`.
 pub fn time(seconds: f64) -> String {
     if !seconds.is_finite() {
@@ -111,6 +121,16 @@ fn three_digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_are_read_as_linux_and_ucx_write_them() {
+        for (text, bytes) in [("32K", 32 << 10), ("8M", 8 << 20), ("1025", 1025)] {
+            assert_eq!(parse_bytes(text), Some(bytes));
+        }
+        for other in ["", "K", "1KB", "auto", "-1", "99999999999999999999M"] {
+            assert_eq!(parse_bytes(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn times() {

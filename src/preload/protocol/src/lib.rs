@@ -10,6 +10,7 @@
 //! | smaps | which memory of a process is ordinary |
 //! | residence | which pages of this process are there already |
 //! | notice, notices | the sender shows a message while it sends it; which message has which notice |
+//! | unshown | how many sends in a row no notice has shown |
 //! | liveness | whether a thread that shows something still lives |
 //! | offer | what both sides of a shared copy agree by |
 //! | peer | a process whose arena this one has mapped |
@@ -36,6 +37,7 @@ pub mod peer;
 pub mod requests;
 pub mod residence;
 pub mod smaps;
+pub mod unshown;
 pub mod window;
 
 use core::sync::atomic::AtomicBool;

@@ -6,6 +6,7 @@
 
 use crate::sys::{modules, phase, resolve};
 use copytune_core::routines::{self, CopyFn};
+use copytune_core::units;
 use core::ffi::{CStr, c_char, c_int};
 use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -135,43 +136,10 @@ fn inlined() -> Option<Inlined> {
     (lengths.start < lengths.end).then_some(Inlined { lengths, min })
 }
 
-/// A length as UCX writes it, terminated (ucs/sys/string.c, ucs_memunits_to_str): a number, with K, M, G or T for 2^10 and so on. "inf" is more than
-/// any. `None`: "auto", or none.
+/// The length that a value stands for; "inf" is more than any. `None`: "auto", or none.
 fn length(value: &[u8]) -> Option<usize> {
-    let value = CStr::from_bytes_until_nul(value).ok()?.to_bytes();
-    if value == b"inf" {
-        return Some(usize::MAX);
-    }
-    let digits = value
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
-    let (number, unit) = value.split_at_checked(digits)?;
-    let number: usize = core::str::from_utf8(number).ok()?.parse().ok()?;
-    let shift = match unit {
-        b"" => 0,
-        b"K" => 10,
-        b"M" => 20,
-        b"G" => 30,
-        b"T" => 40,
-        _ => return None,
-    };
-    number.checked_mul(1 << shift)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lengths_are_read_as_ucx_writes_them() {
-        let read = |text: &str| length(format!("{text}\0").as_bytes());
-        assert_eq!(read("1K"), Some(1024));
-        assert_eq!(read("8M"), Some(8 << 20));
-        assert_eq!(read("1025"), Some(1025));
-        assert_eq!(read("inf"), Some(usize::MAX));
-        for other in ["auto", "", "K", "1KB", "-1", "99999999999T"] {
-            assert_eq!(read(other), None, "{other}");
-        }
+    match CStr::from_bytes_until_nul(value).ok()?.to_str().ok()? {
+        "inf" => Some(usize::MAX),
+        length => units::parse_bytes(length),
     }
 }

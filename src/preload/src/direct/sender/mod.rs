@@ -8,7 +8,6 @@
 //! | moving | copies pages into the arena and maps them there |
 //! | progress | the libraries' progress functions: answers and shared copies |
 //! | promotion | moves buffers, and shows messages |
-//! | unshown | counts sends that no notice has shown |
 
 mod devices;
 pub mod eligibility;
@@ -16,4 +15,3 @@ mod huge_pages;
 mod moving;
 pub mod progress;
 pub mod promotion;
-mod unshown;

@@ -9,7 +9,7 @@ pub use prepare::prepare;
 use crate::direct::sender::devices::Devices;
 use crate::direct::sender::eligibility::Ordinary;
 use crate::direct::sender::moving::{move_chunk, pages_of};
-use crate::direct::sender::{progress, unshown};
+use crate::direct::sender::progress;
 use crate::direct::shared::report::{self, explain};
 use crate::direct::shared::returns::{self, TAKEN};
 use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
@@ -30,6 +30,7 @@ use copytune_protocol::notice::Notice;
 use copytune_protocol::notices::Notices;
 use copytune_protocol::requests::{MIN_DIRECT_BYTES, Message, Requests};
 use copytune_protocol::smaps::Area;
+use copytune_protocol::unshown::Unshown;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
@@ -46,6 +47,7 @@ static WAITING: AtomicBool = AtomicBool::new(false);
 static SENDS: AtomicU32 = AtomicU32::new(0);
 /// The last [`SENDS_PER_LOOK`] of them that had a look.
 static LOOKED: AtomicU32 = AtomicU32::new(0);
+static UNSHOWN: Unshown = Unshown::new();
 /// Whether messages have notices.
 static SHOWS: AtomicBool = AtomicBool::new(false);
 /// Sends that are still to be looked at because their buffers are to go back.
@@ -149,8 +151,8 @@ fn is_send_watched_slow(bytes: u64) -> bool {
 /// Counts sends without a notice.
 fn note_shown(is_shown: bool) {
     match is_shown {
-        true => unshown::begin_anew(),
-        false if unshown::add() => show_no_more(),
+        true => UNSHOWN.begin_anew(),
+        false if UNSHOWN.add() => show_no_more(),
         false => {}
     }
 }
@@ -322,7 +324,7 @@ impl Owner {
     fn give_notice(&mut self, arena: &Arena, (start, end): (usize, usize), sends: u32) -> bool {
         let answers = &progress::ANSWERS;
         let given = (self.notices).add(arena, start, end - start, sends, answers);
-        unshown::begin_anew();
+        UNSHOWN.begin_anew();
         SHOWS.store(self.notices.are_used(), Relaxed);
         given
     }
