@@ -1,6 +1,6 @@
 //! Calibration: the machine is timed once, and models say what copies take on it (docs/models.md).
 //!
-//! [`plan`] says what is timed, [`rounds`] times it, this file makes models of the times, [`prediction`] answers what they are for,
+//! [`plan`] says what is timed, [`rounds`] times it and [`race`] what of it again, this file makes models of the times, [`prediction`] answers what they are for,
 //! [`tables`] and [`page`] show them. [`mechanisms`] does the same for the ways of messages, [`memory`] for the cost functions of memory
 //! that processors share.
 
@@ -10,15 +10,15 @@ pub mod memory;
 pub mod page;
 pub mod plan;
 pub mod prediction;
+mod race;
 mod rounds;
 pub mod tables;
 
 use crate::bench::journal::Journal;
 use crate::bench::{self, Progress};
 use crate::models::copies::{COPY, NO_CACHE};
+use crate::models::correction::{Sets, calibrate_together};
 use crate::models::levels;
-use crate::models::sample::Sample;
-use crate::models::{calibrate, model::Point};
 use crate::routines::{Caches, Features, catalogue};
 use crate::state::calibration::{Calibration, Machine, RoutineModel};
 use crate::state::timings::{RoutineSamples, Samples, Timed};
@@ -45,7 +45,7 @@ pub struct Request {
     pub features: Features,
 }
 
-/// The times of one series: for each of its points, one of each round.
+/// The times of one series: for each of its points, one of each of the first rounds, of all or of some.
 type Times = Vec<Vec<f64>>;
 
 /// Measures this machine, in the time that is given, and gives the models with the samples that they were made of; what an interrupted calibration has kept is not measured again.
@@ -143,7 +143,7 @@ fn samples(plan: &[Series], times: &[Times]) -> Vec<RoutineSamples> {
                 let point = &series.points[at];
                 Some(Timed {
                     bytes: point.bytes as u64,
-                    seconds: Sample::of(times.get(at)?, 0.0)?.value,
+                    seconds: plan::sample(times.get(at)?)?.value,
                     verifies: point.verifies,
                 })
             };
@@ -171,25 +171,27 @@ fn models(plan: &[Series], times: &[Times], caches: &Caches) -> Calibration {
     let (mut routines, mut spreads) = (Vec::new(), Vec::new());
     let mut without: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (series, times) in plan.iter().zip(times) {
-        for (id, points) in series.by_routine() {
-            let name = catalogue()[usize::from(id)].name;
-            let (mut fitted, mut verification): (Vec<Point>, Vec<Point>) = Default::default();
-            for at in points {
+        let by_routine = series.by_routine();
+        let mut sets: Vec<Sets> = Vec::with_capacity(by_routine.len());
+        for (_, points) in &by_routine {
+            let mut of = Sets::default();
+            for &at in points {
                 let point = &series.points[at];
                 // The stage has taken off what the clock costs.
-                let Some(sample) = times.get(at).and_then(|times| Sample::of(times, 0.0)) else {
+                let times = times.get(at);
+                let Some(sample) = times.and_then(|times| plan::sample(times)) else {
                     continue;
                 };
                 spreads.push(sample.spread);
                 let inputs = std::iter::once(point.bytes as f64).chain(caches).collect();
-                let set = if point.verifies {
-                    &mut verification
-                } else {
-                    &mut fitted
-                };
+                let set = if point.verifies { &mut of.1 } else { &mut of.0 };
                 set.push((sample.value, inputs));
             }
-            match calibrate(&COPY, &fitted, &verification) {
+            sets.push(of);
+        }
+        for ((id, _), model) in by_routine.iter().zip(calibrate_together(&COPY, &sets)) {
+            let name = catalogue()[usize::from(*id)].name;
+            match model {
                 Ok(model) => routines.push(RoutineModel {
                     routine: name.to_owned(),
                     state: series.state.name().to_owned(),

@@ -49,7 +49,7 @@ pub fn to_html(
     let conditions = conditions(calibration, samples, features)?;
     let drawings = html! {
         p.note {
-            "Dots are measured, lines predicted. Residuals are of the samples that models were not fitted to: how much longer the prediction is than what was measured."
+            "Dots are measured, lines predicted. Residuals are of the samples that the terms were not fitted to: how much longer the prediction is than what was measured. The corrections have used these samples as well, so that the tables' MRE, which is that of corrections without them, is larger."
         }
         @for condition in &conditions {
             h3 { (condition.title) }
@@ -371,8 +371,14 @@ mod tests {
             names[0] == "libc" && names.len() > 1 && names.len() <= DRAWN,
             "{names:?}"
         );
-        let fastest = predictor.rank(3 << 20, State::Warm, 1).expect("a ranking")[0].routine;
-        assert!(names.contains(&fastest), "{names:?} {fastest}");
+        // Among those that are as fast as each other, noise alone decides.
+        let ranking = predictor.rank(3 << 20, State::Warm, 1).expect("a ranking");
+        let first = ranking.iter().find(|of| names.contains(&of.routine));
+        assert!(
+            first.is_some_and(|of| of.seconds < 1.03 * ranking[0].seconds),
+            "{names:?} {:?}",
+            ranking[0]
+        );
         assert_eq!(drawn(&predictor, "no such", 1), ["libc"]);
     }
 }

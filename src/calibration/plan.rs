@@ -3,7 +3,9 @@
 use super::Request;
 use crate::models::copies::{BYTES, COPY};
 use crate::models::plan::{Plan, VERIFICATION};
-use crate::routines::{Caches, RoutineId, catalogue, usable};
+use crate::models::sample::Sample;
+use crate::routines::{Caches, PAST_WIDTH, RoutineId, catalogue, usable};
+use crate::stats;
 use crate::stats::random::Random;
 use crate::timing::{Cell, Placement, State};
 
@@ -47,9 +49,13 @@ impl Series {
     /// routine is best for a size depends on them, and models know the size alone.
     pub fn cell(&self, point: &TimedPoint, seed: u64, round: u32) -> Cell {
         let mut random = Random::new(seed ^ (u64::from(round) << 40) ^ point.bytes as u64);
+        let placement = match is_aliased(round) {
+            true => Placement::Aliased,
+            false => Placement::drawn_apart(&mut random),
+        };
         Cell {
             bytes: point.bytes,
-            placement: Placement::drawn(&mut random),
+            placement,
             state: self.state,
         }
     }
@@ -65,6 +71,38 @@ impl Series {
         }
         routines
     }
+}
+
+/// One number of a point's times, one of each of the first rounds: what it takes on average between such places as buffers of programs
+/// have, with the spread of the times. Aliased places count by their share, however many rounds had them: what is the fastest elsewhere may
+/// take twice as long there, which a median never shows.
+///
+/// `None` without times.
+pub fn sample(times: &[f64]) -> Option<Sample> {
+    let mut all = Sample::of(times, 0.0)?;
+    let (mut aliased, mut others) = (Vec::new(), Vec::new());
+    for (round, &time) in (0..).zip(times) {
+        match is_aliased(round) {
+            true => aliased.push(time),
+            false => others.push(time),
+        }
+    }
+    all.value = match (
+        stats::median_in_place(&mut aliased),
+        stats::median_in_place(&mut others),
+    ) {
+        (Some(aliased), Some(others)) => {
+            let share = 1.0 / f64::from(Placement::ALIASED_ONE_IN);
+            share * aliased + (1.0 - share) * others
+        }
+        (one, other) => one.or(other)?,
+    };
+    Some(all)
+}
+
+/// Whether the copies of a round lie so; in the second one and then in one of so many, so that all sizes and routines have equally many.
+fn is_aliased(round: u32) -> bool {
+    round % Placement::ALIASED_ONE_IN == 1
 }
 
 /// `warm, 2 cores`.
@@ -113,7 +151,8 @@ pub fn series(request: &Request, caches: &Caches, has_partner: bool) -> Vec<Seri
     // And a routine's model is to begin and end where the routine does: between that and the next size nothing would be predicted.
     let ends = catalogue()
         .iter()
-        .flat_map(|it| [it.min_bytes, it.max_bytes]);
+        .flat_map(|it| [it.min_bytes, it.max_bytes])
+        .chain([PAST_WIDTH - 1]);
     for end in ends.filter(|&end| (BYTES.0..=greatest).contains(&(end as f64))) {
         if !sizes.contains(&(end, false)) {
             sizes.push((end, false));

@@ -1,6 +1,8 @@
-//! Times a calibration's series, by rounds, until the time is over.
+//! Times a calibration's series, by rounds, until the time is over: everything until times are known well enough, then those only that
+//! may be the fastest, for whose choice it matters.
 
 use super::plan::{ROUNDS, Series};
+use super::race::{is_known, wanted};
 use super::{Request, Times};
 use crate::bench::Progress;
 use crate::bench::journal::Journal;
@@ -17,7 +19,7 @@ use std::time::Instant;
 pub struct Timed {
     /// For each series.
     pub times: Vec<Times>,
-    /// Whole rounds.
+    /// Rounds in which everything was timed.
     pub rounds: u32,
     /// Seconds that they took.
     pub seconds: f64,
@@ -27,11 +29,14 @@ pub struct Timed {
 #[derive(Debug, Serialize, Deserialize)]
 struct Step {
     seconds: f64,
-    /// For each point.
-    times: Vec<f64>,
+    /// For each point, unless it was not wanted.
+    times: Vec<Option<f64>>,
 }
 
-/// Times every point of every series once in each round. A round ends early when the time is over; only whole ones count, so that
+/// Rounds at most, those of the fastest included.
+const MOST_ROUNDS: u32 = 60;
+
+/// Times points of every series once in each round. A round ends early when the time is over; only whole ones count, so that
 /// all routines are timed under the same conditions. `after` is the length of what is measured afterwards, for the progress.
 pub fn run(
     plan: &[Series],
@@ -52,20 +57,29 @@ pub fn run(
     // On a thread of its own, so that this one is not bound to a processor.
     std::thread::scope(|scope| {
         let mut worker: Option<Worker> = None;
-        let mut latest = 0.0;
-        while timed.rounds < ROUNDS && timed.seconds + latest <= budget {
+        let (mut latest, mut all) = (0.0, true);
+        for number in 0..MOST_ROUNDS {
+            if timed.seconds + latest > budget {
+                break;
+            }
+            all = all && timed.rounds < ROUNDS && !is_known(&timed.times, timed.rounds);
             let mut round = Vec::new();
-            let name = format!("round {} of up to {ROUNDS}", timed.rounds + 1);
+            let what = if all { "" } else { ", the fastest" };
+            let name = format!("round {}{what}", number + 1);
             progress.step(&name);
             let before = timed.seconds;
-            for (number, series) in plan.iter().enumerate() {
+            for (at, series) in plan.iter().enumerate() {
                 progress.detail(&format!("{name}: {}", series.title()));
-                let step = journal.step(&format!("{} {}", timed.rounds, series.title()), || {
+                let step = journal.step(&format!("{number} {}", series.title()), || {
                     let worker = match &mut worker {
                         Some(worker) => worker,
                         none => none.insert(Worker::start(scope, plan, *request, processors)?),
                     };
-                    worker.time(number, timed.rounds)
+                    let wanted = match all {
+                        true => vec![true; series.points.len()],
+                        false => wanted(series, &timed.times[at]),
+                    };
+                    worker.time(Task { at, number, wanted })
                 })?;
                 timed.seconds += step.seconds;
                 progress.advance(step.seconds);
@@ -79,12 +93,12 @@ pub fn run(
             }
             for (times, step) in timed.times.iter_mut().zip(round) {
                 for (times, seconds) in times.iter_mut().zip(step.times) {
-                    times.push(seconds);
+                    times.extend(seconds);
                 }
             }
             latest = timed.seconds - before;
-            timed.rounds += 1;
-            let rounds_left = f64::from(ROUNDS - timed.rounds) * latest;
+            timed.rounds += u32::from(all);
+            let rounds_left = f64::from(MOST_ROUNDS - number - 1) * latest;
             progress.plan(rounds_left.min(budget - timed.seconds).max(0.0) + after);
         }
         if timed.rounds == 0 {
@@ -96,10 +110,19 @@ pub fn run(
     })
 }
 
+/// What a round times of one series.
+struct Task {
+    /// The series.
+    at: usize,
+    /// Number of the round.
+    number: u32,
+    /// Which of its points.
+    wanted: Vec<bool>,
+}
+
 /// The thread that times.
 struct Worker {
-    /// The number of a series and that of the round.
-    tasks: std::sync::mpsc::Sender<(usize, u32)>,
+    tasks: std::sync::mpsc::Sender<Task>,
     answers: std::sync::mpsc::Receiver<Result<Step, String>>,
 }
 
@@ -111,16 +134,16 @@ impl Worker {
         request: Request,
         (own, other): (Option<usize>, Option<usize>),
     ) -> Result<Worker, String> {
-        let (tasks, given) = std::sync::mpsc::channel::<(usize, u32)>();
+        let (tasks, given) = std::sync::mpsc::channel::<Task>();
         let (done, answers) = std::sync::mpsc::channel();
         let work = move || {
             let points = plan.iter().flat_map(|series| &series.points);
             let longest = points.map(|point| point.bytes).max().unwrap_or(0);
             let bound = own.map_or(Ok(()), pin);
             let mut stage = bound.and_then(|()| Stage::new(longest, other));
-            for (series, round) in given {
+            for task in given {
                 let answer = match &mut stage {
-                    Ok(stage) => time(stage, &plan[series], &request, round),
+                    Ok(stage) => time(stage, &plan[task.at], &request, &task),
                     Err(sentence) => Err(sentence.clone()),
                 };
                 if done.send(answer).is_err() {
@@ -135,23 +158,30 @@ impl Worker {
         Ok(Worker { tasks, answers })
     }
 
-    fn time(&mut self, series: usize, round: u32) -> Result<Step, String> {
+    fn time(&mut self, task: Task) -> Result<Step, String> {
         let failed = || "the calibration failed inside; please report it".to_owned();
-        self.tasks.send((series, round)).map_err(|_| failed())?;
+        self.tasks.send(task).map_err(|_| failed())?;
         self.answers.recv().unwrap_or_else(|_| Err(failed()))
     }
 }
 
-/// Times all points of a series once, in an order that the seed and the round give.
-fn time(stage: &mut Stage, series: &Series, request: &Request, round: u32) -> Result<Step, String> {
+/// Times the points of a series that are wanted once, in an order that the seed and the round give.
+fn time(
+    stage: &mut Stage,
+    series: &Series,
+    request: &Request,
+    task: &Task,
+) -> Result<Step, String> {
     let began = Instant::now();
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(request.seed ^ (u64::from(round) << 40));
+    let mut random =
+        Xoshiro256PlusPlus::seed_from_u64(request.seed ^ (u64::from(task.number) << 40));
     let mut order: Vec<usize> = (0..series.points.len()).collect();
     order.shuffle(&mut random);
-    let mut times = vec![0.0; series.points.len()];
+    order.retain(|&at| task.wanted[at]);
+    let mut times = vec![None; series.points.len()];
     for at in order {
         let point = &series.points[at];
-        let cell = series.cell(point, request.seed, round);
+        let cell = series.cell(point, request.seed, task.number);
         let copy = code(point.id, request.features)?;
         // SAFETY: `code` gives only what a CPU with the features can run, and the catalogue's routines keep to CopyFn.
         let seconds = unsafe {
@@ -161,7 +191,7 @@ fn time(stage: &mut Stage, series: &Series, request: &Request, round: u32) -> Re
             }
         };
         let name = catalogue()[usize::from(point.id)].name;
-        times[at] = seconds.map_err(|wrong| format!("{name}: {wrong}"))?;
+        times[at] = Some(seconds.map_err(|wrong| format!("{name}: {wrong}"))?);
     }
     Ok(Step {
         seconds: began.elapsed().as_secs_f64(),

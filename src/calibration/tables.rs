@@ -77,7 +77,7 @@ pub(super) fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
 }
 
-/// `1 8.10 ± 0.31 ns, bytes 31.0 ± 0.4 ps; collinear: beyond L3`.
+/// `1 8.10 ± 0.31 ns, bytes 31.0 ± 0.4 ps; times 0.93 to 1.10; beyond L3 collinear with bytes`.
 pub(super) fn terms(model: &Calibrated) -> String {
     let term = |term: &crate::models::model::Coefficient| {
         let (scale, unit) = match term.coefficient.abs() {
@@ -89,6 +89,9 @@ pub(super) fn terms(model: &Calibrated) -> String {
         format!("{} {value:.2} ± {half:.2} {unit}", term.term)
     };
     let mut text = model.terms.iter().map(term).collect::<Vec<_>>().join(", ");
+    if let Some((least, greatest)) = model.correction.range() {
+        text.push_str(&format!("; times {least:.2} to {greatest:.2}"));
+    }
     for left in &model.left {
         if let crate::models::model::Why::Collinear(_) = left.why {
             text.push_str(&format!("; {} {}", left.term, left.why));

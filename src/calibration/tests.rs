@@ -83,6 +83,75 @@ fn samples_are_those_of_which_the_models_were_made() {
 }
 
 #[test]
+fn aliased_places_count_by_their_share() {
+    let value = |times: &[f64]| plan::sample(times).unwrap().value;
+    // The second of eight rounds is aliased, and the tenth.
+    let mut times = vec![1.0; 16];
+    (times[1], times[9]) = (9.0, 9.0);
+    assert_eq!(value(&times), 2.0);
+    times[5] = 100.0;
+    assert_eq!(value(&times), 2.0, "one wild round");
+    assert_eq!(value(&times[..4]), 2.0, "however many rounds");
+    assert_eq!(value(&times[..1]), 1.0);
+    assert!(plan::sample(&[]).is_none());
+}
+
+#[test]
+fn copies_are_aliased_in_one_round_of_eight_and_routines_share_their_places() {
+    let plan = series(&request(), &CACHES, true);
+    let point = &plan[0].points[0];
+    let aliased = |round: &u32| plan[0].cell(point, 7, *round).placement == Placement::Aliased;
+    assert_eq!((0..24).filter(aliased).collect::<Vec<u32>>(), [1, 9, 17]);
+    let mut others = plan[0].points.iter().filter(|of| of.bytes == point.bytes);
+    assert!(others.all(|of| plan[0].cell(of, 7, 3) == plan[0].cell(point, 7, 3)));
+}
+
+#[test]
+fn what_is_far_behind_is_not_timed_again_nor_what_was_left_out_once() {
+    let plan = series(&request(), &CACHES, true);
+    let series = &plan[0];
+    let mut all = times(&plan, 4, 0.0);
+    let wanted = race::wanted(series, &all[0]);
+    for (point, &is_wanted) in series.points.iter().zip(&wanted) {
+        let bytes = point.bytes as f64;
+        let time =
+            |point: &plan::TimedPoint| seconds(catalogue()[usize::from(point.id)].name, bytes);
+        let same = series.points.iter().filter(|of| of.bytes == point.bytes);
+        let fastest = same.map(time).fold(f64::INFINITY, f64::min);
+        let expected = point.id == crate::routines::DEFAULT || time(point) <= 1.1 * fastest;
+        assert_eq!(is_wanted, expected, "{point:?}");
+    }
+    let left = wanted.iter().filter(|of| **of).count();
+    assert!((1..wanted.len()).contains(&left), "{left}");
+    // The next round times some; of the others, those that now look fast stay out.
+    for ((times, wanted), point) in all[0].iter_mut().zip(&wanted).zip(&series.points) {
+        match wanted {
+            true => times.push(1.0),
+            false if point.bytes > 4096 => *times = vec![1e-12; 4],
+            false => (),
+        }
+    }
+    let again = race::wanted(series, &all[0]);
+    assert!(
+        again
+            .iter()
+            .zip(&wanted)
+            .all(|(again, before)| *before || !again)
+    );
+}
+
+#[test]
+fn all_is_timed_until_it_is_known() {
+    let plan = series(&request(), &CACHES, true);
+    let known = |rounds, noise| race::is_known(&times(&plan, rounds, noise), rounds);
+    assert!(!known(3, 0.01));
+    assert!(known(4, 0.01) && known(4, 0.03));
+    assert!(!known(4, 0.1) && !known(15, 0.2));
+    assert!(known(15, 0.05));
+    assert!(!race::is_known(&[], 9));
+}
+
+#[test]
 fn every_state_is_planned_and_those_of_one_core_beside_another() {
     let titles = |partner| -> Vec<String> {
         let plan = series(&request(), &CACHES, partner);
@@ -375,8 +444,8 @@ fn an_interrupted_calibration_goes_on() {
         (&mut Progress::new(1.0), 0.0),
     )
     .unwrap();
-    assert_eq!(found.rounds, ROUNDS);
-    const { assert!(ROUNDS >= LEAST_ROUNDS) };
+    assert!((LEAST_ROUNDS + 1..=ROUNDS).contains(&found.rounds));
+    const { assert!(ROUNDS > LEAST_ROUNDS) };
     let again = rounds::run(
         &plan,
         &time(3600.0),

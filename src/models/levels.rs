@@ -10,7 +10,7 @@ use crate::stats;
 const MIN_POINTS: usize = 8;
 
 /// Divides the times of each round by that round's common factor, for each group of things that are comparable: `groups` has the group
-/// of each thing, `times` its time in each round, in any unit. Returns by how much rounds differed: the greatest factor over the
+/// of each thing, `times` its time in each of the first rounds, in any unit; those that were timed in fewer rounds say nothing of the later ones. Returns by how much rounds differed: the greatest factor over the
 /// least, the median of the groups; 1 where nothing can be told.
 pub fn level(groups: &[u64], times: &mut [Vec<f64>]) -> f64 {
     let mut numbers: Vec<u64> = groups.to_vec();
@@ -21,7 +21,7 @@ pub fn level(groups: &[u64], times: &mut [Vec<f64>]) -> f64 {
         let members: Vec<usize> = (0..times.len())
             .filter(|&at| groups.get(at) == Some(&number))
             .collect();
-        let rounds = members.iter().map(|&at| times[at].len()).min().unwrap_or(0);
+        let rounds = members.iter().map(|&at| times[at].len()).max().unwrap_or(0);
         if members.len() < MIN_POINTS || rounds < 2 {
             continue;
         }
@@ -42,7 +42,7 @@ pub fn level(groups: &[u64], times: &mut [Vec<f64>]) -> f64 {
 
 /// By how much a round took longer than the round in the middle.
 fn factor(members: &[usize], times: &[Vec<f64>], round: usize) -> f64 {
-    let relative = |&at: &usize| Some(times[at][round] / stats::median(&times[at])?);
+    let relative = |&at: &usize| Some(times[at].get(round)? / stats::median(&times[at])?);
     let relative: Vec<f64> = (members.iter().filter_map(relative))
         .filter(|ratio| ratio.is_finite() && *ratio > 0.0)
         .collect();
@@ -86,6 +86,17 @@ mod tests {
         let spread = Sample::of(&times[2], 0.0).unwrap().spread;
         assert!(spread < 0.15, "{spread}");
         assert!(times[4][1] > 6.0 * own, "{}", times[4][1]);
+    }
+
+    /// Those that were not timed to the end are compared with the others by the rounds that they have.
+    #[test]
+    fn later_rounds_are_told_by_those_that_have_them() {
+        let mut times = moved(0.0);
+        let mut shorter = vec![vec![11.0, 11.0]; 9];
+        times.append(&mut shorter);
+        assert_eq!(level(&[1; 19], &mut times), 3.0);
+        assert!(times[4].iter().all(|&time| time == 5.0));
+        assert_eq!(times[12], [11.0, 11.0]);
     }
 
     #[test]

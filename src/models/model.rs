@@ -1,5 +1,6 @@
 //! A calibrated model: predicts, and says how far it may be believed.
 
+use super::correction::{Correction, Curve};
 use super::fit::{Fit, FitError, Left, Outcome, Rows, Weights, fit, mean_relative_error};
 use super::specification::{Specification, Term};
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,9 @@ pub struct Calibrated {
     /// The others.
     #[serde(default)]
     pub left: Vec<LeftOut>,
+    /// What the sum of the terms is multiplied by.
+    #[serde(default)]
+    pub correction: Correction,
     /// The inputs' ranges, in the specification's order: inside them the model was calibrated.
     pub ranges: Vec<Range>,
     /// The least value that was measured: no prediction is below it.
@@ -143,6 +147,7 @@ pub fn calibrate(
         specification: specification.name.to_owned(),
         terms: kept(specification, &fit),
         left: left_out(specification, &fit),
+        correction: Correction::default(),
         ranges: ranges.collect(),
         least: fit.least,
         samples: fit.samples,
@@ -246,6 +251,7 @@ impl Calibrated {
             .all(f64::is_finite)
             && self.least > 0.0
             && self.ranges.iter().all(|range| range.low <= range.high)
+            && self.correction.is_sound()
     }
 
     /// The model that predicts.
@@ -282,6 +288,7 @@ impl Calibrated {
                 .map(|range| (range.low, range.high))
                 .collect(),
             least: self.least,
+            correction: self.correction.curve(),
         })
     }
 }
@@ -289,12 +296,13 @@ impl Calibrated {
 /// A term's value for the inputs.
 type Basis = fn(&[f64]) -> f64;
 
-/// Predicts: coefficients and terms, nothing else.
+/// Predicts: coefficients and terms, and what corrects their sum.
 #[derive(Debug, Clone)]
 pub struct Model {
     terms: Vec<(Basis, f64)>,
     ranges: Vec<(f64, f64)>,
     least: f64,
+    correction: Curve,
 }
 
 impl Model {
@@ -326,10 +334,15 @@ impl Model {
             .iter()
             .map(|(value, coefficient)| coefficient * value(inputs));
         let sum: f64 = products.sum();
+        // Before it is corrected, since a factor of nothing is nothing.
+        let corrected = sum.max(self.least)
+            * self
+                .correction
+                .factor(inputs.first().copied().unwrap_or(1.0));
         if sum.is_nan() {
             f64::INFINITY
         } else {
-            sum.max(self.least)
+            corrected.max(self.least)
         }
     }
 

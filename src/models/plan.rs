@@ -16,8 +16,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A grid of so many values for each input that is drawn, from the lowest to the highest, and points drawn from `seed`. Both on
-    /// a logarithmic scale, because else nearly all would be large ones; and whole numbers. `given` has the values of the other
+    /// A grid of so many values for each input that is drawn, from the lowest to the highest, and points drawn from `seed`, of each input
+    /// one in each of as many equal parts. Both on a logarithmic scale, because else nearly all would be large ones; and whole numbers. `given` has the values of the other
     /// inputs, in their order.
     ///
     /// `None` where `given` has another length than there are such inputs, or an input's range is not finite.
@@ -48,31 +48,48 @@ impl Plan {
                 .collect();
         }
         let mut random = Random::new(seed);
-        let mut point = || {
-            let mut others = given.iter().copied();
+        // One in each of as many parts of every input's scale, so that no part of a range goes without (McKay, Beckman and Conover 1979,
+        // "A Comparison of Three Methods for Selecting Values of Input Variables").
+        let parts: Vec<Vec<usize>> = (drawn())
+            .map(|_| shuffled(verification, &mut random))
+            .collect();
+        let mut point = |number: usize| {
+            let (mut others, mut parts) = (given.iter().copied(), parts.iter());
             let value = |input: &Input| match input.drawn {
-                true => Some(on_the_scale(input, random.unit())),
+                true => {
+                    let part = parts.next()?[number] as f64 + random.unit();
+                    Some(on_the_scale(input, part / verification as f64))
+                }
                 false => others.next(),
             };
             specification.inputs.iter().filter_map(value).collect()
         };
         /// A range with few whole numbers may have no other points than the grid's.
         const ATTEMPTS: usize = 16;
-        let mut other_point = || {
-            let mut found: Vec<f64> = point();
+        let other_point = |number: usize| {
+            let mut found: Vec<f64> = point(number);
             for _ in 0..ATTEMPTS {
                 if !fit.contains(&found) {
                     break;
                 }
-                found = point();
+                found = point(number);
             }
             found
         };
         Some(Plan {
-            verification: (0..verification).map(|_| other_point()).collect(),
+            verification: (0..verification).map(other_point).collect(),
             fit,
         })
     }
+}
+
+/// The numbers below n in a random order (Knuth, "The Art of Computer Programming", algorithm 3.4.2 P).
+fn shuffled(n: usize, random: &mut Random) -> Vec<usize> {
+    let mut numbers: Vec<usize> = (0..n).collect();
+    for last in (1..n).rev() {
+        numbers.swap(last, random.below(last as u32 + 1) as usize);
+    }
+    numbers
 }
 
 /// Whole numbers from the lowest to the highest, each once.
@@ -137,6 +154,22 @@ mod tests {
                 .clone()
                 .all(|value| (64.0..=16_777_216.0).contains(&value))
         );
+    }
+
+    #[test]
+    fn every_part_of_the_scale_is_verified() {
+        for seed in 0..20 {
+            let plan = Plan::new(&TWO, &[1.0], 5, 20, seed).unwrap();
+            // From 64 B to 16 MiB there are 18 factors of two, and 20 points.
+            for low in (6..23).map(|shift| f64::from(1 << shift)) {
+                let inside = |row: &&Vec<f64>| (low..4.0 * low).contains(&row[0]);
+                let found = plan.verification.iter().filter(inside).count();
+                assert!(found >= 1, "seed {seed}, from {low}");
+            }
+            // Of the other input 1 begins at 0.585 of the scale.
+            let ones = plan.verification.iter().filter(|row| row[2] == 1.0);
+            assert!((8..=9).contains(&ones.count()), "seed {seed}");
+        }
     }
 
     #[test]

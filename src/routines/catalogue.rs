@@ -42,8 +42,8 @@ const PAGES_4: usize = 32 * KIB;
 /// Bypassing the caches can only pay when the data would leave L1 anyway.
 const NT: usize = 32 * KIB;
 
-/// From here on the vector width hardly matters, because L2 and memory set the pace.
-const PAST_WIDTH: usize = 128 * KIB;
+/// From here on the vector width hardly matters, because L2 and memory set the pace: [`usable`] has one width only.
+pub const PAST_WIDTH: usize = 128 * KIB;
 /// The shapes that are tried in 64 bytes' width all the same.
 const ANY_WIDTH: [&str; 2] = ["", "-2page"];
 

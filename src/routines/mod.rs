@@ -15,7 +15,7 @@ mod traps;
 
 pub use caches::{CacheSource, Caches};
 pub use candidates::direct_candidates;
-pub use catalogue::{catalogue, direct, find, usable};
+pub use catalogue::{PAST_WIDTH, catalogue, direct, find, usable};
 pub use cpu::{Features, Mask};
 pub use listing::{Listing, Row, listing};
 pub use traps::{Trap, traps};

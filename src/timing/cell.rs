@@ -102,13 +102,22 @@ impl Placement {
         pairs.chain([Placement::Aliased]).collect()
     }
 
-    /// One at random, as buffers of programs lie: any offset in a line, and one in eight is aliased.
+    /// One in so many of those that are drawn is aliased.
+    pub const ALIASED_ONE_IN: u32 = 8;
+
+    /// One at random, as buffers of programs lie: any offset in a line, and some are aliased.
     pub fn drawn(random: &mut Random) -> Placement {
-        let (src, dst) = (random.below(64) as u8, random.below(64) as u8);
-        match random.below(8) {
+        let apart = Placement::drawn_apart(random);
+        match random.below(Placement::ALIASED_ONE_IN) {
             0 => Placement::Aliased,
-            _ => Placement::At { src, dst },
+            _ => apart,
         }
+    }
+
+    /// One at random that is not aliased.
+    pub fn drawn_apart(random: &mut Random) -> Placement {
+        let (src, dst) = (random.below(64) as u8, random.below(64) as u8);
+        Placement::At { src, dst }
     }
 
     /// Each offset once for the source and once for the destination, and aliasing.

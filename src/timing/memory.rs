@@ -1,5 +1,7 @@
 //! Memory to copy from and to, and how a cell's copies lie in it.
 
+use std::arch::asm;
+use std::arch::x86_64::_mm_set1_epi8;
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::null_mut;
@@ -170,6 +172,38 @@ impl Layout {
         (0..self.slots).map(move |slot| slot * self.stride)
     }
 
+    /// Writes all places as programs write their data, by ordinary stores. The C library's memset may use string instructions, after which
+    /// data of more than 2 KiB is in no cache on newer Intel CPUs: a copy of 64 KiB of it took twice as long there as of what stores
+    /// had written.
+    ///
+    /// # Safety
+    ///
+    /// All places at `base` are writable, and nobody else uses them.
+    pub unsafe fn fill(self, base: *mut u8, value: u8) {
+        // SAFETY: SSE2 is part of x86-64.
+        let sixteen = unsafe { _mm_set1_epi8(value.cast_signed()) };
+        // The compiler makes memset of such loops unless it does not see what they store.
+        // SAFETY: 16 bytes from `at` on belong to a place, as the loops below see to.
+        let store = |at: *mut u8| unsafe {
+            asm!("movups xmmword ptr [{}], {}", in(reg) at, in(xmm_reg) sixteen, options(nostack, preserves_flags));
+        };
+        for place in self.places() {
+            let base = base.wrapping_add(place);
+            match self.bytes.checked_sub(16) {
+                Some(last) => {
+                    (0..last)
+                        .step_by(16)
+                        .for_each(|at| store(base.wrapping_add(at)));
+                    store(base.wrapping_add(last));
+                }
+                None => {
+                    // SAFETY: so many bytes of the place.
+                    (0..self.bytes).for_each(|at| unsafe { base.add(at).write_volatile(value) });
+                }
+            }
+        }
+    }
+
     /// Copies while the clock runs.
     pub fn copies(&self) -> usize {
         self.slots * self.passes
@@ -203,6 +237,23 @@ mod tests {
                 // The stage has room for 4 MiB or one copy, and 64 KiB more for offsets.
                 assert!(layout.span() <= bytes.max(4 << 20), "{layout:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_place_is_filled_to_its_last_byte_and_no_further() {
+        for bytes in [1, 15, 16, 17, 63, 64, 100, 4099] {
+            let layout = Layout {
+                bytes,
+                slots: 2,
+                stride: bytes + 5,
+                passes: 1,
+            };
+            let mut memory = vec![1; layout.span() + 1];
+            // SAFETY: the span lies in the vector.
+            unsafe { layout.fill(memory.as_mut_ptr(), 7) };
+            let expected = [vec![7; bytes], vec![1; 5], vec![7; bytes], vec![1]].concat();
+            assert_eq!(memory, expected, "{bytes}");
         }
     }
 

@@ -148,10 +148,8 @@ unsafe fn perform(task: &Task, copying: &AtomicU8) -> f64 {
     let Task { work, dst, layout } = *task;
     match work {
         Work::Fill(value) => {
-            for place in layout.places() {
-                // SAFETY: the caller answers for the places.
-                unsafe { dst.add(place).write_bytes(value, layout.bytes) };
-            }
+            // SAFETY: the caller answers for the places.
+            unsafe { layout.fill(dst, value) };
             0.0
         }
         // SAFETY: the caller answers for the places and the routine.

@@ -175,14 +175,14 @@ impl Stage {
         // SAFETY: every place lies in an area of its own, as `Area::at` has checked for the whole span; the partner works
         // only during `run`; the caller answers for the routine.
         unsafe {
-            fill(dst, layout, !self.value);
+            layout.fill(dst, !self.value);
             match cell.state {
                 State::Warm => {
-                    fill(src, layout, self.value);
+                    layout.fill(src, self.value);
                     Ok((0.0, src))
                 }
                 State::Cold | State::Streaming => {
-                    fill(src, layout, self.value);
+                    layout.fill(src, self.value);
                     self.flush(src, layout);
                     self.flush(dst, layout);
                     Ok((0.0, src))
@@ -327,16 +327,6 @@ pub unsafe fn time_copies(copy: CopyFn, dst: *mut u8, src: *const u8, layout: La
         }
     }
     begin.elapsed().as_secs_f64()
-}
-
-/// # Safety
-///
-/// All places are writable and nobody else uses them.
-unsafe fn fill(base: *mut u8, layout: Layout, value: u8) {
-    for place in layout.places() {
-        // SAFETY: passed on to the caller.
-        unsafe { base.add(place).write_bytes(value, layout.bytes) };
-    }
 }
 
 pub(super) fn median(times: &[f64]) -> f64 {
