@@ -162,8 +162,10 @@ impl Predictor {
             find(of.routine).filter(|&id| suits(id))?;
             // A model begins at the least size that was timed.
             let least = model.model.ranges().first().map_or(0.0, |range| range.0);
-            let one = piece.max(least as u64);
-            let start = 2.0 * self.seconds(model, one) - self.seconds(model, 2 * one);
+            let one = (piece as f64).max(least);
+            let [l1, l2, l3] = self.caches;
+            let by_terms = |bytes: f64| model.model.by_terms(&[bytes, l1, l2, l3]);
+            let start = 2.0 * by_terms(one) - by_terms(2.0 * one);
             Some(Prediction {
                 seconds: of.seconds + further * start.max(0.0),
                 ..*of

@@ -329,20 +329,21 @@ impl Model {
 
     /// The same outside of the range too; infinity where a term has no value.
     pub(super) fn extrapolate(&self, inputs: &[f64]) -> f64 {
+        let size = inputs.first().copied().unwrap_or(1.0);
+        (self.correction.factor(size) * self.by_terms(inputs)).max(self.least)
+    }
+
+    /// What the terms alone predict, inside the range and outside of it. Differences of these mean something: a correction follows what was
+    /// measured, with its noise.
+    pub fn by_terms(&self, inputs: &[f64]) -> f64 {
         let products = self
             .terms
             .iter()
             .map(|(value, coefficient)| coefficient * value(inputs));
         let sum: f64 = products.sum();
-        // Before it is corrected, since a factor of nothing is nothing.
-        let corrected = sum.max(self.least)
-            * self
-                .correction
-                .factor(inputs.first().copied().unwrap_or(1.0));
-        if sum.is_nan() {
-            f64::INFINITY
-        } else {
-            corrected.max(self.least)
+        match sum.is_nan() {
+            true => f64::INFINITY,
+            false => sum.max(self.least),
         }
     }
 
