@@ -172,9 +172,8 @@ impl Layout {
         (0..self.slots).map(move |slot| slot * self.stride)
     }
 
-    /// Writes all places as programs write their data, by ordinary stores. The C library's memset may use string instructions, after which
-    /// data of more than 2 KiB is in no cache on newer Intel CPUs: a copy of 64 KiB of it took twice as long there as of what stores
-    /// had written.
+    /// Writes all places as programs write their data, by ordinary stores. The C library's memset may use string instructions: on an Intel
+    /// Xeon (family 6, model 167) a copy of 64 KiB through a mapping took 19 µs after these, and 10 after stores.
     ///
     /// # Safety
     ///
