@@ -97,8 +97,12 @@ impl Predictor {
     }
 
     fn seconds(&self, of: &OfRoutine, bytes: u64) -> f64 {
+        of.model.predict(&self.inputs(bytes))
+    }
+
+    fn inputs(&self, bytes: u64) -> [f64; 4] {
         let [l1, l2, l3] = self.caches;
-        of.model.predict(&[bytes as f64, l1, l2, l3])
+        [bytes as f64, l1, l2, l3]
     }
 
     /// The models of one condition.
@@ -162,10 +166,9 @@ impl Predictor {
             find(of.routine).filter(|&id| suits(id))?;
             // A model begins at the least size that was timed.
             let least = model.model.ranges().first().map_or(0.0, |range| range.0);
-            let one = (piece as f64).max(least);
-            let [l1, l2, l3] = self.caches;
-            let by_terms = |bytes: f64| model.model.by_terms(&[bytes, l1, l2, l3]);
-            let start = 2.0 * by_terms(one) - by_terms(2.0 * one);
+            let one = piece.max(least as u64);
+            let by_terms = |bytes: u64| model.model.by_terms(&self.inputs(bytes));
+            let start = 2.0 * by_terms(one) - by_terms(2 * one);
             Some(Prediction {
                 seconds: of.seconds + further * start.max(0.0),
                 ..*of

@@ -34,16 +34,10 @@ pub fn wanted(series: &Series, times: &Times) -> Vec<bool> {
         let least = fastest.entry(point.bytes).or_insert(f64::INFINITY);
         *least = least.min(median.unwrap_or(f64::INFINITY));
     }
-    let is_wanted =
-        |((point, median), times): ((&super::plan::TimedPoint, &Option<f64>), &Vec<f64>)| {
-            let bound = fastest
-                .get(&point.bytes)
-                .map_or(f64::INFINITY, |least| least * (1.0 + BEHIND));
-            times.len() == rounds
-                && (point.id == DEFAULT || median.is_none_or(|median| median <= bound))
-        };
-    (series.points.iter().zip(&medians))
-        .zip(times)
-        .map(is_wanted)
-        .collect()
+    let is_wanted = |at: usize| {
+        let point = &series.points[at];
+        let is_near = |median: f64| median <= fastest[&point.bytes] * (1.0 + BEHIND);
+        times[at].len() == rounds && (point.id == DEFAULT || medians[at].is_none_or(is_near))
+    };
+    (0..series.points.len()).map(is_wanted).collect()
 }

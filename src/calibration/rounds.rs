@@ -34,7 +34,7 @@ struct Step {
 }
 
 /// Rounds at most, those of the fastest included.
-const MOST_ROUNDS: u32 = 60;
+pub(super) const MOST_ROUNDS: u32 = 60;
 
 /// Times points of every series once in each round. A round ends early when the time is over; only whole ones count, so that
 /// all routines are timed under the same conditions. `after` is the length of what is measured afterwards, for the progress.

@@ -51,7 +51,7 @@ fn times(plan: &[Series], rounds: u32, noise: f64) -> Vec<Times> {
     times
 }
 
-fn calibration(noise: f64) -> Calibration {
+pub(super) fn calibration(noise: f64) -> Calibration {
     let plan = series(&request(), &CACHES, true);
     let mut found = models(&plan, &times(&plan, 9, noise), &CACHES);
     found.rounds = 9;
@@ -446,6 +446,14 @@ fn an_interrupted_calibration_goes_on() {
     .unwrap();
     assert!((LEAST_ROUNDS + 1..=ROUNDS).contains(&found.rounds));
     const { assert!(ROUNDS > LEAST_ROUNDS) };
+    // The default is timed to the end, and nothing is timed less often than all together.
+    for (series, times) in plan.iter().zip(&found.times) {
+        for (point, times) in series.points.iter().zip(times) {
+            assert!(times.len() >= found.rounds as usize, "{point:?}");
+            let is_last = times.len() == rounds::MOST_ROUNDS as usize;
+            assert!(is_last || point.id != crate::routines::DEFAULT, "{point:?}");
+        }
+    }
     let again = rounds::run(
         &plan,
         &time(3600.0),

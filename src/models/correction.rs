@@ -6,9 +6,9 @@
 //! on over several sizes. It is the median polish of [`super::levels`] with a local mean for the rows (Nadaraya 1964, "On Estimating
 //! Regression"; Cleveland 1979, "Robust Locally Weighted Regression and Smoothing Scatterplots").
 
+use super::FitError;
 use super::model::{Calibrated, Point, calibrate};
 use super::specification::Specification;
-use super::{FitError, mean_relative_error};
 use crate::stats;
 use serde::{Deserialize, Serialize};
 
@@ -105,9 +105,9 @@ pub fn calibrate_together(
     correct(specification, &mut found, models, |(fitted, _)| {
         fitted.clone()
     });
-    for (calibrated, sets) in found.iter_mut().zip(models) {
+    for (calibrated, (fitted, verification)) in found.iter_mut().zip(models) {
         if let Ok(of) = calibrated
-            && let Err(error) = judge(specification, of, sets)
+            && let Err(error) = of.judge(specification, fitted, verification)
         {
             *calibrated = Err(error);
         }
@@ -147,15 +147,11 @@ fn left(
     calibrated: &Calibrated,
     points: &[Point],
 ) -> Vec<(f64, f64)> {
-    let uncorrected = Calibrated {
-        correction: Correction::default(),
-        ..calibrated.clone()
-    };
-    let Ok(model) = uncorrected.model(specification) else {
+    let Ok(model) = calibrated.model(specification) else {
         return Vec::new();
     };
     let ratio = |(value, point): &Point| {
-        let log = (value / model.extrapolate(point)).ln();
+        let log = (value / model.by_terms(point)).ln();
         let size = *point.first()?;
         (size > 0.0 && log.is_finite()).then_some((size, log))
     };
@@ -163,26 +159,6 @@ fn left(
     left.sort_by(|a, b| a.0.total_cmp(&b.0));
     left.dedup_by_key(|of| of.0);
     left
-}
-
-/// The mean relative errors of both sets, corrected.
-fn judge(
-    specification: &Specification,
-    calibrated: &mut Calibrated,
-    (fitted, verification): &Sets,
-) -> Result<(), FitError> {
-    let model = (calibrated.model(specification)).map_err(|_| FitError::Impossible)?;
-    let error = |points: &[Point]| {
-        mean_relative_error(
-            (points.iter()).map(|(value, point)| (*value, model.extrapolate(point))),
-        )
-    };
-    calibrated.fit_mre = error(fitted).unwrap_or(f64::NAN);
-    calibrated.mre = error(verification);
-    match calibrated.is_sound() {
-        true => Ok(()),
-        false => Err(FitError::Impossible),
-    }
 }
 
 /// The corrections of models with these residuals, (size, logarithm) by ascending size.

@@ -1,22 +1,6 @@
 use super::*;
-use crate::models::{Input, Term};
+use crate::models::testing::LINE;
 use crate::stats::random::Random;
-
-const LINE: Specification = Specification {
-    name: "line",
-    about: "",
-    inputs: &[Input::drawn("x", "", 1.0, 100_000.0)],
-    terms: &[
-        Term {
-            name: "1",
-            value: |_| 1.0,
-        },
-        Term {
-            name: "x",
-            value: |x| x[0],
-        },
-    ],
-};
 
 /// Of a machine with a step and a wave that no term describes, seen by all alike.
 fn machine(x: f64) -> f64 {

@@ -157,20 +157,9 @@ pub fn calibrate(
         fit_mre: fit.mre,
         mre: None,
     };
-    let model = calibrated
-        .model(specification)
-        .map_err(|_| FitError::Impossible)?;
-    calibrated.outside = (verification.iter())
-        .filter(|(_, point)| !model.covers(point))
-        .count();
-    calibrated.mre = mean_relative_error(
-        (verification.iter()).map(|(value, point)| (*value, model.extrapolate(point))),
-    );
-    // What could not be read again must not be kept.
-    match calibrated.is_sound() {
-        true => Ok(calibrated),
-        false => Err(FitError::Impossible),
-    }
+    let model = (calibrated.model(specification)).map_err(|_| FitError::Impossible)?;
+    calibrated.verify(&model, verification)?;
+    Ok(calibrated)
 }
 
 fn kept(specification: &Specification, fit: &Fit) -> Vec<Coefficient> {
@@ -207,6 +196,29 @@ fn left_out(specification: &Specification, fit: &Fit) -> Vec<LeftOut> {
 }
 
 impl Calibrated {
+    /// Says anew how far it is off, after its correction was changed.
+    pub(super) fn judge(
+        &mut self,
+        specification: &Specification,
+        fitted: &[Point],
+        verification: &[Point],
+    ) -> Result<(), FitError> {
+        let model = (self.model(specification)).map_err(|_| FitError::Impossible)?;
+        self.fit_mre = model.error(fitted).unwrap_or(f64::NAN);
+        self.verify(&model, verification)
+    }
+
+    fn verify(&mut self, model: &Model, verification: &[Point]) -> Result<(), FitError> {
+        let points = verification.iter();
+        self.outside = points.filter(|(_, point)| !model.covers(point)).count();
+        self.mre = model.error(verification);
+        // What could not be read again must not be kept.
+        match self.is_sound() {
+            true => Ok(()),
+            false => Err(FitError::Impossible),
+        }
+    }
+
     /// Whether it may be believed.
     pub fn verdict(&self) -> Verdict {
         match self.mre {
@@ -331,6 +343,12 @@ impl Model {
     pub(super) fn extrapolate(&self, inputs: &[f64]) -> f64 {
         let size = inputs.first().copied().unwrap_or(1.0);
         (self.correction.factor(size) * self.by_terms(inputs)).max(self.least)
+    }
+
+    /// The mean relative error of its predictions, outside of the range too.
+    fn error(&self, points: &[Point]) -> Option<f64> {
+        let pairs = points.iter();
+        mean_relative_error(pairs.map(|(value, point)| (*value, self.extrapolate(point))))
     }
 
     /// What the terms alone predict, inside the range and outside of it. Differences of these mean something: a correction follows what was

@@ -1,22 +1,6 @@
 use super::*;
 use crate::models::Input;
-use crate::models::testing::{COMBINE_VECTOR, COMBINE_VECTOR_ELSEWHERE, EXAMPLE, close};
-
-const LINE: Specification = Specification {
-    name: "line",
-    about: "",
-    inputs: &[Input::drawn("x", "", 0.0, 10.0)],
-    terms: &[
-        Term {
-            name: "1",
-            value: |_| 1.0,
-        },
-        Term {
-            name: "x",
-            value: |x| x[0],
-        },
-    ],
-};
+use crate::models::testing::{COMBINE_VECTOR, COMBINE_VECTOR_ELSEWHERE, EXAMPLE, LINE, close};
 
 const COMBINE: Specification = Specification {
     name: "CombineVector",

@@ -2,6 +2,9 @@
 
 use super::specification::{Input, Specification};
 use crate::stats::random::Random;
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
 
 /// Points that the source verifies a model with.
 pub const VERIFICATION: usize = 20;
@@ -50,8 +53,13 @@ impl Plan {
         let mut random = Random::new(seed);
         // One in each of as many parts of every input's scale, so that no part of a range goes without (McKay, Beckman and Conover 1979,
         // "A Comparison of Three Methods for Selecting Values of Input Variables").
+        let mut orders = Xoshiro256PlusPlus::seed_from_u64(seed);
         let parts: Vec<Vec<usize>> = (drawn())
-            .map(|_| shuffled(verification, &mut random))
+            .map(|_| {
+                let mut parts: Vec<usize> = (0..verification).collect();
+                parts.shuffle(&mut orders);
+                parts
+            })
             .collect();
         let mut point = |number: usize| {
             let (mut others, mut parts) = (given.iter().copied(), parts.iter());
@@ -81,15 +89,6 @@ impl Plan {
             fit,
         })
     }
-}
-
-/// The numbers below n in a random order (Knuth, "The Art of Computer Programming", algorithm 3.4.2 P).
-fn shuffled(n: usize, random: &mut Random) -> Vec<usize> {
-    let mut numbers: Vec<usize> = (0..n).collect();
-    for last in (1..n).rev() {
-        numbers.swap(last, random.below(last as u32 + 1) as usize);
-    }
-    numbers
 }
 
 /// Whole numbers from the lowest to the highest, each once.

@@ -1,6 +1,7 @@
 //! What the tests of this room share: a seed that is printed and can be set, data of the sources, and the naive way.
 
 use super::fit::Rows;
+use super::specification::{Input, Specification, Term};
 
 /// COPYTUNE_TEST_SEED, or one from the clock.
 pub fn seed() -> u64 {
@@ -21,6 +22,23 @@ pub fn seed() -> u64 {
 pub fn close(a: f64, b: f64, part: f64) {
     assert!((a - b).abs() <= part * b.abs(), "{a} is not {b}");
 }
+
+/// A constant and a slope.
+pub const LINE: Specification = Specification {
+    name: "line",
+    about: "",
+    inputs: &[Input::drawn("x", "", 0.0, 10.0)],
+    terms: &[
+        Term {
+            name: "1",
+            value: |_| 1.0,
+        },
+        Term {
+            name: "x",
+            value: |x| x[0],
+        },
+    ],
+};
 
 /// y and x of Brewer's example (1994, chapter 2).
 pub const EXAMPLE: [(f64, f64); 10] = [
