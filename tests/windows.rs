@@ -9,12 +9,13 @@ use common::{BOTH, Library, compile, private_dir};
 use copytune_core::state::format::{Interval, RankState};
 
 /// Ways to complete them: what posts them, and where their messages are copied.
-const WAYS: [(&str, &str, &str); 7] = [
+const WAYS: [(&str, &str, &str); 8] = [
     ("waitall", "MPI_Irecv", "MPI_Waitall"),
     ("wait", "MPI_Irecv", "MPI_Wait"),
     ("waitany", "MPI_Irecv", "MPI_Waitany"),
     ("waitsome", "MPI_Irecv", "MPI_Waitsome"),
     ("testall", "MPI_Irecv", "MPI_Testall"),
+    ("late", "MPI_Irecv", "MPI_Testall"),
     ("start", "MPI_Start", "MPI_Waitall"),
     ("elsewhere", "MPI_Irecv", "MPI_Recv"),
 ];

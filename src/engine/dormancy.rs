@@ -5,6 +5,10 @@
 pub(super) const SLICE: u32 = 128;
 /// The same where what learning costs is not bounded.
 pub(super) const LONG_SLICE: u32 = 2048;
+/// Polls in a row that take nothing of a slice: 0.1 ms of waiting.
+const POLLS: u32 = 1024;
+/// The same where what learning costs is not bounded: longer than other processes keep a processor.
+const MANY_POLLS: u32 = 1 << 20;
 /// Calls that are followed between two dormant periods. Where something is to be learnt of them, a slice comes next.
 const WATCH: u32 = 64;
 /// Length of the first dormant period, in calls; each further one is twice as long.
@@ -20,6 +24,8 @@ pub(super) struct Dormancy {
     slice: u32,
     /// Calls to be followed until it is due.
     left: u32,
+    /// Polls that are still to take nothing of the slice.
+    patience: u32,
     /// Length of the next dormant period.
     length: u32,
     /// Length of the last dormant period, 0 before the first.
@@ -38,6 +44,7 @@ impl Dormancy {
         Self {
             slice,
             left: slice,
+            patience: patience(slice),
             length: FIRST_LENGTH,
             last: 0,
             weight: 1,
@@ -72,6 +79,14 @@ impl Dormancy {
         self.next_slice();
     }
 
+    /// The program has polled again: whether that takes nothing of the slice. The few calls that are followed between dormant periods it
+    /// uses up like any other.
+    pub(super) fn waits(&mut self) -> bool {
+        let waits = !self.calm && self.patience > 0;
+        self.patience -= u32::from(waits);
+        waits
+    }
+
     /// Whether something was learnt since the present slice of calls began.
     pub(super) fn was_disturbed(&self) -> bool {
         self.disturbed
@@ -80,6 +95,7 @@ impl Dormancy {
     /// Another slice of calls is to be followed.
     pub(super) fn next_slice(&mut self) {
         self.left = self.slice;
+        self.patience = patience(self.slice);
         self.disturbed = false;
     }
 
@@ -125,7 +141,6 @@ impl Dormancy {
     pub(super) fn begin(&mut self, least: u32) -> usize {
         let length = self.length.max(least.min(LONGEST));
         *self = Self {
-            slice: self.slice,
             left: WATCH,
             length: (self.length * 2).min(LONGEST_OF_SLOW),
             last: length,
@@ -133,7 +148,7 @@ impl Dormancy {
             calm: true,
             // What does not divide evenly.
             debt: self.debt + u64::from(length % WATCH),
-            disturbed: false,
+            ..Self::new(self.slice)
         };
         length as usize
     }
@@ -197,6 +212,14 @@ impl Dormancy {
     pub(super) fn unseen(&self, remaining: usize) -> u64 {
         let last = if self.left == WATCH { self.last } else { 0 };
         (u64::from(last) + self.debt).saturating_sub(remaining as u64)
+    }
+}
+
+/// Polls that take nothing of a slice of so many calls.
+fn patience(slice: u32) -> u32 {
+    match slice {
+        LONG_SLICE => MANY_POLLS,
+        _ => POLLS,
     }
 }
 

@@ -128,6 +128,8 @@ pub struct Interval {
     unread: bool,
     /// Executions that might have been timed while there was no tuner.
     seen: u64,
+    /// Executions since then in which nothing was copied of its guests, which are not.
+    idle: u32,
     /// Whether its tuner explores: every execution is timed, and its nodes' copies.
     explores: bool,
     /// The last variable whose choice is made when an execution begins: that of its first node, or of a guest.
@@ -160,6 +162,7 @@ impl Interval {
             untimed: 0,
             unread: false,
             seen: 0,
+            idle: 0,
             explores: false,
             entry: None,
             stood_down: None,

@@ -98,6 +98,8 @@ pub struct Engine {
     started: Option<u64>,
     dormancy: Dormancy,
     budget: Budget,
+    /// [`Self::calls`] at the latest poll.
+    polled: u64,
     /// When [`Self::plan_dormancy`] was asked last, and the calls that were to come until it is asked again.
     slice: (u64, u32),
     /// Whether a timed execution has ended in it, and how many slices in a row there was none.
@@ -140,6 +142,7 @@ impl Engine {
             standing: Standing::default(),
             detects: !matches!(config.mode, Mode::Record | Mode::Forced),
             budget: Budget::new(config.bounded),
+            polled: 0,
             slice: (0, slice),
             completed: false,
             incomplete: 0,

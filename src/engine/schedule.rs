@@ -7,10 +7,27 @@ use super::{Clock, Engine, Mode};
 const MOST_INCOMPLETE: u8 = 16;
 
 impl Engine {
-    /// One more call was followed; whether [`Self::plan_dormancy`] is to be asked.
+    /// One more call was followed; whether [`Self::plan_dormancy`] is to be asked. `polls`: it asked for what may not have come yet.
     #[inline]
-    pub fn dormancy_is_due(&mut self) -> bool {
+    pub fn dormancy_is_due(&mut self, polls: bool) -> bool {
+        if polls && self.waits() {
+            return false;
+        }
         self.dormancy.is_due()
+    }
+
+    /// Whether a poll that comes right after another takes nothing of the slice: a program that polls makes thousands of calls while it
+    /// waits, and what is to be learnt comes after them.
+    #[inline(never)]
+    fn waits(&mut self) -> bool {
+        let calls = self.calls();
+        let before = core::mem::replace(&mut self.polled, calls);
+        let waits = before.wrapping_add(1) == calls && self.dormancy.waits();
+        if waits {
+            self.budget.follow(1);
+            self.slice.1 = self.slice.1.saturating_add(1);
+        }
+        waits
     }
 
     /// How many calls may pass unseen from here on: none while anything is to be learnt, as far as that may cost something, or

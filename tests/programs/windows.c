@@ -1,6 +1,8 @@
 /* windows WAY LENGTH ROUNDS: rank 0 posts LENGTH receives in a loop of their own, lets rank 1 send, and completes them by WAY. So
-   all messages are copied in other calls than those that posted them. */
+   all messages are copied in other calls than those that posted them. With "late", rank 1 keeps rank 0 waiting in each round, which
+   polls some ten thousand times meanwhile. */
 #include "check.h"
+#include <unistd.h>
 
 enum { BYTES = 16384, MOST = 512 };
 
@@ -14,7 +16,7 @@ static void complete(const char *way, int length, const unsigned char *token) {
         for (int i = 0; i < length; i++) MPI_Waitany(length, requests, &index, MPI_STATUS_IGNORE);
     } else if (strcmp(way, "waitsome") == 0) {
         for (; left > 0; left -= done) MPI_Waitsome(length, requests, &done, indices, MPI_STATUSES_IGNORE);
-    } else if (strcmp(way, "testall") == 0) {
+    } else if (strcmp(way, "testall") == 0 || strcmp(way, "late") == 0) {
         while (!flag) MPI_Testall(length, requests, &flag, MPI_STATUSES_IGNORE);
     } else if (strcmp(way, "elsewhere") == 0) {
         /* Rank 1 sends the token last, so all has come when it does. */
@@ -52,6 +54,7 @@ int main(int argc, char **argv) {
             for (int i = 0; i < length; i++)
                 check_fill(data + (size_t)i * BYTES, BYTES, (uint64_t)(round * length + i));
             MPI_Recv(&token, 1, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (strcmp(way, "late") == 0) usleep(4000);
             for (int i = 0; i < length; i++)
                 MPI_Send(data + (size_t)i * BYTES, BYTES, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
             if (tokens) MPI_Send(&token, 1, MPI_BYTE, 0, 2, MPI_COMM_WORLD);

@@ -1,8 +1,11 @@
 //! An interval's guests: nodes of other intervals' calls whose messages are copied in its own.
 
-use super::{HOPE, Interval, Stage};
+use super::{Interval, Stage};
 use crate::engine::Node;
 use crate::flow::NodeId;
+
+/// Executions of a watch in which nothing of its guests comes: a program that polls makes as many while its peer waits for a processor.
+const MOST_IDLE: u32 = 1 << 20;
 
 impl Interval {
     /// The nodes that it holds, its guests first: their messages may be copied in its first call.
@@ -51,12 +54,20 @@ impl Interval {
     /// Whether nothing was copied in the execution that has just ended, of an interval that has only guests to tune: a test
     /// that came too early. It says nothing of any routine.
     #[inline]
-    pub(in crate::engine) fn was_idle(&self, nodes: &[Node]) -> bool {
+    pub(in crate::engine) fn was_idle(&mut self, nodes: &[Node]) -> bool {
         let Some(before) = self.moved else {
             return false;
         };
-        let waits =
-            self.stage == Stage::Tuning || self.stage == Stage::Watching && self.seen < HOPE;
-        waits && self.moved_by_guests(nodes) == Some(before)
+        match self.stage {
+            Stage::Tuning => self.moved_by_guests(nodes) == Some(before),
+            Stage::Watching if self.idle < MOST_IDLE => {
+                let is_idle = self.moved_by_guests(nodes) == Some(before);
+                // Nor is it one of those that are watched, or in which direct copies are hoped for.
+                self.idle += u32::from(is_idle);
+                self.seen -= u64::from(is_idle);
+                is_idle
+            }
+            _ => false,
+        }
     }
 }

@@ -169,6 +169,93 @@ fn windows_of_any_length_are_tuned_where_they_are_completed() {
     }
 }
 
+/// A program whose calls are followed as the hooks do.
+struct Followed {
+    machine: Machine,
+    /// Calls that pass unseen.
+    left: usize,
+    calls: u64,
+}
+
+impl Followed {
+    fn new(bounded: Option<f64>) -> Self {
+        let mut machine = Machine::new(Mode::Tune, Knowledge::default(), one_is_best);
+        let config = Config {
+            bounded,
+            ..config(Mode::Tune)
+        };
+        machine.engine = Engine::new(config, Knowledge::default());
+        machine.post(ANSWER, 4);
+        machine.post(POST, BYTES);
+        Self {
+            machine,
+            left: 0,
+            calls: 0,
+        }
+    }
+
+    fn call(&mut self, node: NodeId, bytes: u64, copied: usize) {
+        if self.left > 0 {
+            let Machine { clock, cost, .. } = &mut self.machine;
+            self.left -= 1;
+            clock.ticks += 100 + cost(DEFAULT) * copied as u64;
+            return;
+        }
+        self.calls += 1;
+        self.machine.post(node, bytes);
+        let Machine { engine, clock, .. } = &mut self.machine;
+        if engine.dormancy_is_due(node == FINISH) {
+            self.left = engine.plan_dormancy(clock);
+        }
+        self.machine.copy_late(POST, copied);
+    }
+
+    /// A window whose sender comes so late that the program has polled so many times.
+    fn late_window(&mut self, length: usize, polls: usize) {
+        (0..length).for_each(|_| self.call(POST, BYTES, 0));
+        self.call(ANSWER, 4, 0);
+        (0..polls).for_each(|_| self.call(FINISH, 0, 0));
+        (0..length).for_each(|_| self.call(FINISH, 0, 1));
+    }
+
+    fn rounds_until_tuned(&mut self, length: usize, polls: usize, most: usize) -> Option<usize> {
+        let mut rounds = 0;
+        while !self.is_tuned() && rounds < most {
+            self.late_window(length, polls);
+            assert_sound(&self.machine.engine);
+            rounds += 1;
+        }
+        self.is_tuned().then_some(rounds)
+    }
+
+    fn is_tuned(&self) -> bool {
+        let engine = &self.machine.engine;
+        let node = engine.node(POST).unwrap();
+        node.choice == best() && engine.interval(node.holder).is_some_and(is_tuned)
+    }
+}
+
+#[test]
+fn a_window_is_tuned_however_long_it_is_waited_for() {
+    for polls in [100, 20_000, 123_456] {
+        let mut program = Followed::new(None);
+        let rounds = program.rounds_until_tuned(8, polls, 40);
+        assert!(rounds.is_some(), "{polls}: {} followed", program.calls);
+    }
+}
+
+/// Where learning is bounded, so is what is followed of the waiting.
+#[test]
+fn what_is_waited_for_is_learnt_in_little_time() {
+    for polls in [100, 3_000, 10_000] {
+        let mut program = Followed::new(Some(1e9));
+        let rounds = program.rounds_until_tuned(8, polls, 4000);
+        let rounds = rounds.unwrap_or_else(|| panic!("{polls}: {} followed", program.calls));
+        let share = program.calls as f64 / (rounds * (17 + polls)) as f64;
+        assert!(share < 0.025, "{polls}: {share}");
+    }
+}
+
 /// Loops of receives from two sides, as in a halo exchange: both are variables of the interval of their Waitall.
 #[test]
 fn several_nodes_are_guests_of_one_interval() {

@@ -32,7 +32,7 @@ impl Hooked {
             self.quiet += 1;
         } else {
             engine.step(node, clock);
-            if engine.dormancy_is_due() {
+            if engine.dormancy_is_due(false) {
                 engine.allow_standing(self.stands);
                 left = engine.plan_dormancy(clock);
                 engine.begin_period(clock);

@@ -64,7 +64,7 @@ extern "C" fn enter_followed(
     let mut after = After::Reset;
     if let Some((active, and_then)) = phase::guarded(|| session.enter(entry, arguments)) {
         (thread.active, after) = (active, and_then);
-        if session.engine.dormancy_is_due() {
+        if session.engine.dormancy_is_due(entry.polls) {
             thread.dormant = phase::guarded(|| session.fall_dormant()).unwrap_or(0);
             thread.standing = match thread.dormant > 0 && session.engine.stands() {
                 true => session.copy_sites,

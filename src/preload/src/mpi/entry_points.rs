@@ -27,6 +27,8 @@ pub struct EntryPoint {
     pub is_life_cycle: bool,
     /// Whether it ends operations.
     pub finishes: bool,
+    /// Whether it asks for what may not have come yet.
+    pub polls: bool,
     /// Whether all copies of its message that this process makes are made inside it.
     pub is_blocking: bool,
     /// Whether peers may read buffers of it that are no message's own, those of a collective.
@@ -144,6 +146,7 @@ impl EntryPoint {
             binding,
             is_life_cycle: matches!(call.role, Role::Init | Role::Finalize | Role::Abort),
             finishes: matches!(call.role, Role::Finish(_) | Role::Forget),
+            polls: polls(call.name),
             is_blocking: matches!(
                 call.role,
                 Role::Transfer {
@@ -204,6 +207,36 @@ impl EntryPoint {
         }
         found
     }
+}
+
+/// Whether the call with this name returns whether something has come or not.
+const fn polls(name: &str) -> bool {
+    const POLLS: [&str; 7] = [
+        "MPI_Test",
+        "MPI_Testall",
+        "MPI_Testany",
+        "MPI_Testsome",
+        "MPI_Iprobe",
+        "MPI_Improbe",
+        "MPI_Request_get_status",
+    ];
+    let mut place = 0;
+    while place < POLLS.len() {
+        if same(POLLS[place].as_bytes(), name.as_bytes()) {
+            return true;
+        }
+        place += 1;
+    }
+    false
+}
+
+/// As `==`, in constants.
+const fn same(one: &[u8], other: &[u8]) -> bool {
+    let mut place = 0;
+    while place < one.len() && place < other.len() && one[place] == other[place] {
+        place += 1;
+    }
+    one.len() == other.len() && place == one.len()
 }
 
 fn name_at(place: u32) -> &'static CStr {
