@@ -145,6 +145,11 @@ pub fn of(
     Ok((arena, cookie))
 }
 
+/// Whether `process` has an arena, and a signpost that says so: two system calls.
+pub fn is_ready(process: pid_t, kernel: Kernel) -> bool {
+    signposted_card(process, kernel).is_some_and(|[_, cookie, ..]| cookie != 0)
+}
+
 /// Another process's card, by its signpost. What is said there may be anything: a card is known by its first word.
 fn signposted_card(process: pid_t, kernel: Kernel) -> Option<[u64; CARD_WORDS]> {
     let [address] = read_words(process, SIGNPOST as u64, kernel)?;

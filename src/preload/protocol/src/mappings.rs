@@ -198,6 +198,11 @@ impl Mappings {
         WAY.load(Ordering::Relaxed) == BY_QUERY
     }
 
+    /// The process's id; 0 for the calling one.
+    pub fn process(&self) -> pid_t {
+        self.process
+    }
+
     /// Whether the process still has the address space that this was opened for.
     pub fn are_there(&self) -> bool {
         matches!(self.from(0), Ok(Some(_)))

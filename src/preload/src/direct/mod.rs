@@ -27,7 +27,7 @@ pub use shared::switches::{is_forced, is_on};
 use copytune_core::options::Direct;
 use copytune_core::state::format::DirectCopies;
 use copytune_protocol::{arena, mappings};
-use receiver::candidates;
+use receiver::{candidates, peers};
 use sender::{progress, promotion};
 #[cfg(feature = "test-switches")]
 use shared::headroom;
@@ -61,6 +61,7 @@ pub fn start(direct: Direct, candidates: Vec<Candidate>, earlier: &DirectCopies,
             promotion::update_attention();
             if ranks > 1 {
                 promotion::prepare();
+                peers::meet(ranks);
             }
         }
         Err(reason) => explain(reason),

@@ -17,7 +17,7 @@ use libc::pid_t;
 use std::sync::Arc;
 
 /// Reads from a process before its arena is looked for, which takes 0.1 to 0.2 ms, and the seconds that its kernel copies must have taken.
-/// Where earlier runs have shown that it pays, the second read will do.
+/// Where earlier runs have shown that it pays, the second read will do; where it was met in MPI_Init, the first.
 const READS_BEFORE_OPENING: u32 = 2;
 const SECONDS_BEFORE_OPENING: f64 = 2e-4;
 /// The same for the first process. No promotion of one buffer pays before copies have taken twice as long.
@@ -85,7 +85,8 @@ impl Known {
             false => SECONDS_BEFORE_FIRST,
         };
         let is_time = self.reads >= READS_BEFORE_OPENING
-            && (pays || self.taken as f64 >= enough * clock::rate());
+            && (pays || self.taken as f64 >= enough * clock::rate())
+            || self.reads == 1 && peers::is_met(self.process);
         if self.is_looked_for || !is_time {
             return;
         }
