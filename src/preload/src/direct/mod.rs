@@ -62,6 +62,7 @@ pub fn start(direct: Direct, candidates: Vec<Candidate>, earlier: &DirectCopies,
             if ranks > 1 {
                 promotion::prepare();
                 peers::meet(ranks);
+                promotion::list_descriptors();
             }
         }
         Err(reason) => explain(reason),

@@ -4,7 +4,7 @@
 mod prepare;
 mod reclaim;
 
-pub use prepare::prepare;
+pub use prepare::{list_descriptors, prepare};
 
 use crate::direct::sender::devices::Devices;
 use crate::direct::sender::eligibility::Ordinary;

@@ -41,6 +41,17 @@ pub fn prepare() {
     );
 }
 
+/// This library has opened descriptors since: they are listed now, lest the first promotion do it, which took 0.05 ms of its 0.2.
+pub fn list_descriptors() {
+    if let Ok(mut owner) = OWNER.try_lock()
+        && !owner.held_by_device
+        && let Err(reason) = held_back(|| owner.devices.none_is_open())
+    {
+        owner.held_by_device = true;
+        explain(reason);
+    }
+}
+
 /// Makes the pages of the first notices before anything waits for them, and so learns what a page takes: on virtual machines up to ten
 /// times as long as elsewhere. The fastest of some tries counts, since others wait for what else begins now.
 fn try_pages(arena: &Arena) {
