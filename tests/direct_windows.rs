@@ -13,7 +13,7 @@ const MOST_MESSAGES: u64 = 2 * BUFFERS as u64 * 20;
 
 #[test]
 fn whatever_is_between_them() {
-    for way in ["apart", "started"] {
+    for way in ["apart", "started", "replaced"] {
         exact(PROGRAM, &[way], MOST_MESSAGES);
     }
 }

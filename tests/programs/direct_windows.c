@@ -111,13 +111,32 @@ static void initialized(void) {
         }
 }
 
+/* Each buffer is promoted for sends, then sent and received into at once, then sent again. */
+static void replaced(void) {
+    side_by_side();
+#if MPI_VERSION >= 4
+    int other = 1 - check_rank;
+    for (int window = 0; window < WINDOWS; window++) {
+        renew();
+        for (int i = 0; i < COUNT; i++)
+            MPI_Isendrecv_replace(buffer(i), LENGTH, MPI_BYTE, other, i, other, i, MPI_COMM_WORLD, requests + i);
+        MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < COUNT; i++) check_equal(buffer(i), LENGTH, seed + (uint64_t)(i * 2 + other));
+    }
+#else
+    if (check_rank == 0) fputs("skipped: MPI_Isendrecv_replace (before MPI 4.0)\n", stderr);
+#endif
+    side_by_side();
+}
+
 int main(int argc, char **argv) {
     const struct way ways[] = {{"side_by_side", side_by_side},
                                {"apart", side_by_side},
                                {"waited", waited},
                                {"serialized", serialized},
                                {"started", started},
-                               {"initialized", initialized}};
+                               {"initialized", initialized},
+                               {"replaced", replaced}};
     CHECK(argc == 2);
     check_init(&argc, &argv);
     CHECK(check_size == 2);
