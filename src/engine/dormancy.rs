@@ -79,12 +79,14 @@ impl Dormancy {
         self.next_slice();
     }
 
-    /// The program has polled again: whether that takes nothing of the slice. The few calls that are followed between dormant periods it
-    /// uses up like any other.
-    pub(super) fn waits(&mut self) -> bool {
-        let waits = !self.calm && self.patience > 0;
-        self.patience -= u32::from(waits);
-        waits
+    /// Whether polls take nothing of the present slice. The few calls that are followed between dormant periods they use up like any other.
+    pub(super) fn is_patient(&self) -> bool {
+        !self.calm && self.patience > 0
+    }
+
+    /// One that takes nothing was followed.
+    pub(super) fn wait(&mut self) {
+        self.patience = self.patience.saturating_sub(1);
     }
 
     /// Whether something was learnt since the present slice of calls began.

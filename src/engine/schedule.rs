@@ -7,7 +7,7 @@ use super::{Clock, Engine, Mode};
 const MOST_INCOMPLETE: u8 = 16;
 
 impl Engine {
-    /// One more call was followed; whether [`Self::plan_dormancy`] is to be asked. `polls`: it asked for what may not have come yet.
+    /// One more call was followed; whether [`Self::plan_dormancy`] is to be asked. `polls`: it tests operations, which may last.
     #[inline]
     pub fn dormancy_is_due(&mut self, polls: bool) -> bool {
         if polls && self.waits() {
@@ -22,8 +22,9 @@ impl Engine {
     fn waits(&mut self) -> bool {
         let calls = self.calls();
         let before = core::mem::replace(&mut self.polled, calls);
-        let waits = before.wrapping_add(1) == calls && self.dormancy.waits();
+        let waits = before.wrapping_add(1) == calls && self.dormancy.is_patient();
         if waits {
+            self.dormancy.wait();
             self.budget.follow(1);
             self.slice.1 = self.slice.1.saturating_add(1);
         }

@@ -27,7 +27,7 @@ pub struct EntryPoint {
     pub is_life_cycle: bool,
     /// Whether it ends operations.
     pub finishes: bool,
-    /// Whether it asks for what may not have come yet.
+    /// Whether it returns although they may last.
     pub polls: bool,
     /// Whether all copies of its message that this process makes are made inside it.
     pub is_blocking: bool,
@@ -209,17 +209,9 @@ impl EntryPoint {
     }
 }
 
-/// Whether the call with this name returns whether something has come or not.
+/// Whether the call with this name ends operations if they are complete, and returns whether they are or not.
 const fn polls(name: &str) -> bool {
-    const POLLS: [&str; 7] = [
-        "MPI_Test",
-        "MPI_Testall",
-        "MPI_Testany",
-        "MPI_Testsome",
-        "MPI_Iprobe",
-        "MPI_Improbe",
-        "MPI_Request_get_status",
-    ];
+    const POLLS: [&str; 4] = ["MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome"];
     let mut place = 0;
     while place < POLLS.len() {
         if same(POLLS[place].as_bytes(), name.as_bytes()) {

@@ -136,10 +136,6 @@ impl Session {
     /// done, and the call takes the slow path. Only while [`phase::is_fast_path`] and [`Self::is_quiet`].
     #[inline(always)]
     pub fn pass(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> Option<After> {
-        if entry.polls {
-            // What it takes of a slice depends on the calls before.
-            return None;
-        }
         let site = self.predictor.check(entry, arguments)?;
         if !self.engine.pass(site.place().node) {
             return None;
