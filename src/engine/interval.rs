@@ -128,7 +128,7 @@ pub struct Interval {
     unread: bool,
     /// Executions that might have been timed while there was no tuner.
     seen: u64,
-    /// Executions since then in which nothing was copied of its guests, which are not.
+    /// Executions in which nothing of its guests was copied while it was watched. They are not in `seen`.
     idle: u32,
     /// Whether its tuner explores: every execution is timed, and its nodes' copies.
     explores: bool,

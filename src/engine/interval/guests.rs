@@ -4,7 +4,7 @@ use super::{Interval, Stage};
 use crate::engine::Node;
 use crate::flow::NodeId;
 
-/// Executions of a watch in which nothing of its guests comes: a program that polls makes as many while its peer waits for a processor.
+/// Executions in which nothing of its guests is copied before an interval is decided on all the same: a program that polls makes as many while its peer waits for a processor.
 const MOST_IDLE: u32 = 1 << 20;
 
 impl Interval {
@@ -62,9 +62,8 @@ impl Interval {
             Stage::Tuning => self.moved_by_guests(nodes) == Some(before),
             Stage::Watching if self.idle < MOST_IDLE => {
                 let is_idle = self.moved_by_guests(nodes) == Some(before);
-                // Nor is it one of those that are watched, or in which direct copies are hoped for.
                 self.idle += u32::from(is_idle);
-                self.seen -= u64::from(is_idle);
+                self.seen = self.seen.saturating_sub(u64::from(is_idle));
                 is_idle
             }
             _ => false,

@@ -146,7 +146,8 @@ impl EntryPoint {
             binding,
             is_life_cycle: matches!(call.role, Role::Init | Role::Finalize | Role::Abort),
             finishes: matches!(call.role, Role::Finish(_) | Role::Forget),
-            polls: polls(call.name),
+            // The Test family's names; the others of that role begin with MPI_Wait.
+            polls: matches!(call.role, Role::Finish(_)) && call.name.as_bytes()[4] == b'T',
             is_blocking: matches!(
                 call.role,
                 Role::Transfer {
@@ -207,28 +208,6 @@ impl EntryPoint {
         }
         found
     }
-}
-
-/// Whether the call with this name ends operations if they are complete, and returns whether they are or not.
-const fn polls(name: &str) -> bool {
-    const POLLS: [&str; 4] = ["MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome"];
-    let mut place = 0;
-    while place < POLLS.len() {
-        if same(POLLS[place].as_bytes(), name.as_bytes()) {
-            return true;
-        }
-        place += 1;
-    }
-    false
-}
-
-/// As `==`, in constants.
-const fn same(one: &[u8], other: &[u8]) -> bool {
-    let mut place = 0;
-    while place < one.len() && place < other.len() && one[place] == other[place] {
-        place += 1;
-    }
-    one.len() == other.len() && place == one.len()
 }
 
 fn name_at(place: u32) -> &'static CStr {

@@ -5,10 +5,11 @@ use crate::sys::cancellation::held_back;
 use crate::sys::clock;
 use crate::sys::log::{self, Level};
 use crate::sys::next;
+use crate::sys::small_file::with_text;
 use copytune_protocol::peer::Peer;
 use copytune_protocol::{Kernel, handover};
 use libc::pid_t;
-use std::fs;
+use std::ffi::CString;
 use std::os::unix::process::parent_id;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::sleep;
@@ -101,12 +102,13 @@ pub fn is_met(process: pid_t) -> bool {
 fn siblings(number: usize) -> Vec<pid_t> {
     let parent = parent_id();
     let own = std::process::id().cast_signed();
-    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    let children = children.unwrap_or_default();
-    let others = children.split_whitespace().filter_map(|it| it.parse().ok());
-    let others: Vec<pid_t> = others.filter(|&process| process != own).collect();
-    match others.len() == number {
-        true => others,
-        false => Vec::new(),
-    }
+    let path = CString::new(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+    let others = with_text(&path, |children| {
+        let all = children.split_whitespace().filter_map(|it| it.parse().ok());
+        let others: Vec<pid_t> = all.filter(|&process| process != own).collect();
+        others
+    });
+    others
+        .filter(|others| others.len() == number)
+        .unwrap_or_default()
 }

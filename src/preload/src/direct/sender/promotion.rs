@@ -361,9 +361,7 @@ impl Owner {
         if !areas.is_empty() {
             // A device may have been opened since.
             let asks = !(self.burst.holds(began, clock::rate()) && self.devices.are_as_many());
-            if asks && let Err(reason) = self.devices.none_is_open() {
-                self.held_by_device = true;
-                explain(reason);
+            if asks && self.finds_a_device() {
                 return;
             }
             // Each piece cut out of a mapping adds two.
@@ -383,6 +381,13 @@ impl Owner {
             self.give_notice(arena, buffer, sends);
         }
         arena.words().announce();
+    }
+
+    /// Looks at the descriptors. True: a device may hold memory, so nothing is promoted any more.
+    fn finds_a_device(&mut self) -> bool {
+        let found = self.devices.none_is_open().map_err(explain);
+        self.held_by_device |= found.is_err();
+        self.held_by_device
     }
 
     /// Moves those parts of the pages of so many buffers that lie in one of the areas; `began`: when the promotion began. Returns how many

@@ -2,7 +2,6 @@
 
 use super::OWNER;
 use crate::direct::shared::headroom;
-use crate::direct::shared::report::explain;
 use crate::sys::cancellation::held_back;
 use crate::sys::clock;
 use crate::sys::log::{self, Level};
@@ -21,10 +20,7 @@ pub fn prepare() {
     };
     let began = clock::now();
     held_back(|| {
-        if let Err(reason) = owner.devices.none_is_open() {
-            owner.held_by_device = true;
-            explain(reason);
-        } else {
+        if !owner.finds_a_device() {
             owner.bindings.prepare();
             let misses = owner.bindings.misses();
             owner.ordinary.prepare(misses);
@@ -45,10 +41,8 @@ pub fn prepare() {
 pub fn list_descriptors() {
     if let Ok(mut owner) = OWNER.try_lock()
         && !owner.held_by_device
-        && let Err(reason) = held_back(|| owner.devices.none_is_open())
     {
-        owner.held_by_device = true;
-        explain(reason);
+        held_back(|| owner.finds_a_device());
     }
 }
 
