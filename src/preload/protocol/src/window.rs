@@ -10,7 +10,7 @@ use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Huge pages lie at multiples of so many bytes, in memory as in the file.
-const HUGE_PAGE: usize = 2 << 20;
+pub const HUGE_PAGE: usize = 2 << 20;
 
 /// The file's first page, mapped for the sake of what [`Key::window`] makes of it.
 #[derive(Debug)]
@@ -54,7 +54,8 @@ impl Key {
         let mut mapped = self.map(all)?;
         // The kernel puts it below what is mapped already: so much longer, it begins so much lower.
         let excess = mapped as usize % HUGE_PAGE;
-        if excess != 0 {
+        // What holds no huge page may lie anywhere.
+        if excess != 0 && bytes >= HUGE_PAGE {
             // SAFETY: just mapped, and nobody knows it.
             unsafe { libc::munmap(mapped, all) };
             mapped = self.map(all + excess)?;

@@ -10,12 +10,19 @@ const MAY_HOLD: &str = "a device that this process has open may hold its memory"
 #[derive(Debug)]
 pub struct Devices {
     open: Vec<c_int>,
-    /// As [`nameless`] said when they were listed.
-    nameless: Option<Device>,
+    /// As [`Nameless::find`] said when they were listed.
+    nameless: Option<Nameless>,
 }
 
-/// Major and minor number.
-type Device = (u32, u32);
+/// What has no name in any file system: an eventfd, an io_uring, a userfaultfd.
+#[derive(Debug, Clone, Copy)]
+struct Nameless {
+    /// Major and minor number.
+    device: (u32, u32),
+    /// Which inode all eventfds have, if an io_uring or a userfaultfd surely has another: each has one of its own from Linux 5.16 on
+    /// (`anon_inode_getfile_secure`).
+    harmless: Option<u64>,
+}
 
 /// What a descriptor is.
 enum Kind {
@@ -71,7 +78,7 @@ impl Devices {
         let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
             return Err("/proc/self/fd does not tell which devices are open");
         };
-        self.nameless = nameless();
+        self.nameless = Nameless::find();
         self.open.clear();
         self.open.extend(
             open.flatten()
@@ -87,8 +94,8 @@ fn number_of_open() -> Option<u64> {
     (status.stx_size != 0).then_some(status.stx_size)
 }
 
-fn kind(descriptor: c_int, nameless: Option<Device>) -> Kind {
-    let status = match status_of(descriptor, c"", libc::STATX_TYPE) {
+fn kind(descriptor: c_int, nameless: Option<Nameless>) -> Kind {
+    let status = match status_of(descriptor, c"", libc::STATX_TYPE | libc::STATX_INO) {
         Ok(status) => status,
         Err(libc::EBADF) => return Kind::Closed,
         Err(_) => return Kind::MayHold,
@@ -96,7 +103,7 @@ fn kind(descriptor: c_int, nameless: Option<Device>) -> Kind {
     let is_device = u32::from(status.stx_mode) & libc::S_IFMT == libc::S_IFCHR
         && !is_harmless(status.stx_rdev_major);
     // To ask for the name of each descriptor would take ten times as long.
-    let may_watch = nameless.is_none_or(|number| number == device_of(&status));
+    let may_watch = nameless.is_none_or(|nameless| nameless.may_watch(&status));
     if is_device || (may_watch && watches(descriptor)) {
         return Kind::MayHold;
     }
@@ -133,19 +140,30 @@ fn status_of(descriptor: c_int, path: &CStr, wanted: u32) -> Result<libc::statx,
     }
 }
 
-/// The device number of what has no name in any file system, as an eventfd, an io_uring or a userfaultfd; `None`: it is not known.
-fn nameless() -> Option<Device> {
-    // SAFETY: eventfd(2) takes numbers; what it returns is a new descriptor.
-    let made = unsafe {
-        let made = libc::eventfd(0, libc::EFD_CLOEXEC);
-        (made >= 0).then(|| OwnedFd::from_raw_fd(made))?
-    };
-    status_of(made.as_raw_fd(), c"", libc::STATX_TYPE)
-        .ok()
-        .map(|status| device_of(&status))
+impl Nameless {
+    /// `None`: it is not known.
+    fn find() -> Option<Self> {
+        // SAFETY: eventfd(2) takes numbers; what it returns is a new descriptor.
+        let made = unsafe {
+            let made = libc::eventfd(0, libc::EFD_CLOEXEC);
+            (made >= 0).then(|| OwnedFd::from_raw_fd(made))?
+        };
+        let wanted = libc::STATX_TYPE | libc::STATX_INO;
+        let status = status_of(made.as_raw_fd(), c"", wanted).ok()?;
+        Some(Self {
+            device: device_of(&status),
+            // Only Linux 6.2 and later tells that.
+            harmless: number_of_open().map(|_| status.stx_ino),
+        })
+    }
+
+    /// Whether that may be an io_uring or a userfaultfd.
+    fn may_watch(self, status: &libc::statx) -> bool {
+        self.device == device_of(status) && self.harmless != Some(status.stx_ino)
+    }
 }
 
-/// The file system's.
-fn device_of(status: &libc::statx) -> Device {
+/// The file system's, major and minor number.
+fn device_of(status: &libc::statx) -> (u32, u32) {
     (status.stx_dev_major, status.stx_dev_minor)
 }

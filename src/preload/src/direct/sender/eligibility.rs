@@ -92,8 +92,6 @@ impl Ordinary {
 
     /// The same from what is known; `None`: that is not enough.
     fn recall(&self, start: usize, end: usize) -> Option<Vec<Area>> {
-        /// A shorter mapping has no huge page.
-        const HUGE: usize = 2 << 20;
         let mappings = mappings::quick()?;
         let mut areas = Vec::new();
         let mut address = start;
@@ -102,19 +100,25 @@ impl Ordinary {
                 break;
             };
             let (first, last) = (mapping.start, mapping.end);
+            if first >= end {
+                break;
+            }
             if mapping.is_private_memory() && !self.known.is_special(first, last) {
+                let (from, to) = (first.max(start), last.min(end));
                 let huge = match self.known.ordinary(first, last).next() {
                     Some(same) => same.huge,
                     None if !self.known.was_free(first) => return None,
-                    None if last - first < HUGE => false,
-                    None => huge_pages::are_in(first.max(start), last.min(end))?,
+                    // To ask takes some 17 µs, an eighth of a promotion of 16 KiB.
+                    None => match huge_pages::places_in(from, to) {
+                        Some(places) => huge_pages::are_in(places.start, places.end)?,
+                        None => false,
+                    },
                 };
-                let whole = Area {
-                    start: first,
-                    end: last,
+                areas.push(Area {
+                    start: from,
+                    end: to,
                     huge,
-                };
-                areas.extend(whole.within(start, end));
+                });
             }
             address = mapping.end;
         }

@@ -1,6 +1,9 @@
-//! Whether memory lies in huge pages, asked for a range: /proc/self/smaps tells it, too, but walks over all memory of the process.
+//! Huge pages: whether memory lies in some, and making them. /proc/self/smaps tells the former, too, but walks over all memory of the process.
 
-use core::ffi::{c_int, c_long};
+use crate::direct::transparency::discard;
+use copytune_protocol::window::HUGE_PAGE;
+use core::ffi::{c_int, c_long, c_void};
+use core::ops::Range;
 
 /// `struct pm_scan_arg` of linux/fs.h.
 #[repr(C)]
@@ -35,6 +38,21 @@ struct Region {
 const PAGEMAP_SCAN: c_long = 0xc060_6610;
 /// PAGE_IS_HUGE.
 const HUGE: u64 = 1 << 6;
+
+/// The places for huge pages in `[start, end)`, if there are any.
+pub fn places_in(start: usize, end: usize) -> Option<Range<usize>> {
+    let places = start.next_multiple_of(HUGE_PAGE)..end & !(HUGE_PAGE - 1);
+    (!places.is_empty()).then_some(places)
+}
+
+/// Has huge pages be where they have place in `[start, end)`, mapped memory.
+pub fn make_in(start: usize, end: usize) {
+    if let Some(places) = places_in(start, end) {
+        let first = places.start as *mut c_void;
+        // SAFETY: MADV_COLLAPSE changes no content (madvise(2)); where it is unknown it does nothing.
+        unsafe { discard::advise(first, places.len(), libc::MADV_COLLAPSE) };
+    }
+}
 
 /// Whether a part of `[start, end)`, whole pages, lies in huge pages; `None`: the kernel does not tell.
 pub fn are_in(start: usize, end: usize) -> Option<bool> {

@@ -8,6 +8,7 @@ pub use prepare::{list_descriptors, prepare};
 
 use crate::direct::sender::devices::Devices;
 use crate::direct::sender::eligibility::Ordinary;
+use crate::direct::sender::huge_pages;
 use crate::direct::sender::moving::{move_chunk, pages_of};
 use crate::direct::sender::progress;
 use crate::direct::shared::report::{self, explain};
@@ -15,7 +16,7 @@ use crate::direct::shared::returns::{self, TAKEN};
 use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
 use crate::direct::shared::{attention, headroom, promoted};
 use crate::direct::transparency::bindings::Bindings;
-use crate::direct::transparency::{discard, fork};
+use crate::direct::transparency::fork;
 use crate::sys::cancellation::held_back;
 use crate::sys::clock;
 use crate::sys::log::{self, Level};
@@ -24,14 +25,13 @@ use crate::sys::tls;
 use copytune_core::direct::batch::{Batch, Together};
 use copytune_core::direct::burst::Burst;
 use copytune_protocol::allocator::Space;
-use copytune_protocol::arena::{self, Arena, FIRST_PROMOTED};
+use copytune_protocol::arena::{self, Arena};
 use copytune_protocol::limits;
 use copytune_protocol::notice::Notice;
 use copytune_protocol::notices::Notices;
 use copytune_protocol::requests::{MIN_DIRECT_BYTES, Message, Requests};
 use copytune_protocol::smaps::Area;
 use copytune_protocol::unshown::Unshown;
-use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
 
@@ -478,14 +478,8 @@ impl Owner {
             bytes: done as u64,
         });
         promoted::set_bytes(before + done as u64);
-        const HUGE: usize = FIRST_PROMOTED as usize;
-        let (first, last) = (
-            area.start.next_multiple_of(HUGE),
-            (area.start + done) & !(HUGE - 1),
-        );
-        if area.huge && first < last {
-            // SAFETY: MADV_COLLAPSE changes no content (madvise(2)); where it is unknown it does nothing.
-            unsafe { discard::advise(first as *mut c_void, last - first, libc::MADV_COLLAPSE) };
+        if area.huge {
+            huge_pages::make_in(area.start, area.start + done);
         }
         Some(done)
     }
