@@ -181,7 +181,12 @@ impl Account {
     /// Peers have had so many buffers of that length promoted here, or will, in all.
     #[inline]
     pub fn note_promoted_for_peers(&mut self, bytes: usize, buffers: u32) {
-        self.class_of(bytes).theirs = buffers;
+        let class = self.class_of(bytes);
+        if buffers > class.theirs {
+            // More may be owed for them.
+            class.refused_until = class.copies;
+        }
+        class.theirs = buffers;
     }
 
     /// Whether earlier runs have shown that promotions of such buffers at their first send pay.

@@ -15,6 +15,8 @@ const READS_FOR_AN_UNTIMED: u32 = 8;
 /// Where the credit is too small for one buffer, none of that length is looked at before one in so many of their copies so far, and one,
 /// more: the credit is that of all.
 const COPIES_FOR_CREDIT: u32 = 4;
+/// A buffer that has missed so many times its price may be promoted beyond the usual credit.
+const EARNED: u64 = 2;
 /// A promotion that is lost before so many direct copies is an early loss.
 pub(super) const EARLY_LOSS: u32 = 32;
 /// More losses make no one more patient.
@@ -138,6 +140,7 @@ impl Buffer {
             return false;
         }
         let advice = class.before.advice();
+        let is_earned = self.missed >= copy.price.saturating_mul(EARNED);
         // What was asked for did not come, but may yet as long as it is not asked for again. Savings of long ago are no reason to spend.
         let most_saved = i64::try_from(copy.credit.known).unwrap_or(i64::MAX);
         let debt = account
@@ -146,6 +149,8 @@ impl Buffer {
             .max(-most_saved);
         let credit = match advice {
             Advice::AtOnce => copy.credit.known,
+            // Who owes nothing may owe more for a buffer that has shown to be worth it, here or to a peer.
+            _ if debt <= 0 && (is_earned || is_returned) => copy.credit.adopted,
             _ => copy.credit.usual,
         };
         let owes = debt.saturating_add_unsigned(copy.price);

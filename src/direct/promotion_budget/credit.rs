@@ -29,7 +29,7 @@ const TOGETHER: f64 = 3e-3;
 pub struct Credit {
     /// Usually.
     pub usual: u64,
-    /// At a call site that has a routine, as an earlier run has adopted it.
+    /// At a call site that has a routine, as an earlier run has adopted it, and for a buffer that has missed more than it costs.
     pub adopted: u64,
     /// Where earlier runs have shown that promotions at the first send pay.
     pub known: u64,

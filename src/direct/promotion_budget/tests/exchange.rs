@@ -6,7 +6,8 @@ use super::*;
 const PRICE: u64 = 900;
 
 /// Exchanges of `messages` each way, whose direct copies would save so much here and there; in which of them each side asked first.
-fn exchange(gains: [u64; 2], messages: usize, credit: u64) -> [Option<usize>; 2] {
+/// `credit`: what may be owed usually, and for what has shown to be worth it.
+fn exchange(gains: [u64; 2], messages: usize, (usual, adopted): (u64, u64)) -> [Option<usize>; 2] {
     let mut sides = [World::default(), World::default()];
     let mut asked = [None; 2];
     let mut promoted = [0; 2];
@@ -31,7 +32,8 @@ fn exchange(gains: [u64; 2], messages: usize, credit: u64) -> [Option<usize>; 2]
                 price: PRICE,
                 around: 0,
                 credit: Credit {
-                    usual: credit,
+                    usual,
+                    adopted,
                     ..ALLOWED
                 },
             };
@@ -48,7 +50,7 @@ fn exchange(gains: [u64; 2], messages: usize, credit: u64) -> [Option<usize>; 2]
 #[test]
 fn both_sides_of_an_exchange_are_promoted_at_about_the_same_time() {
     for gains in [[100, 60], [100, 20], [30, 100], [100, 100]] {
-        let [Some(here), Some(there)] = exchange(gains, 30, CREDIT) else {
+        let [Some(here), Some(there)] = exchange(gains, 30, (CREDIT, CREDIT)) else {
             panic!("{gains:?}");
         };
         assert!((9..=11).contains(&here.min(there)), "{gains:?}");
@@ -56,10 +58,20 @@ fn both_sides_of_an_exchange_are_promoted_at_about_the_same_time() {
     }
 }
 
+/// Twice what it costs, and its peer's with it.
+#[test]
+fn what_is_worth_it_to_one_side_is_promoted_on_both_beyond_the_usual_credit() {
+    let [here, there] = exchange([100, 20], 40, (PRICE / 2, PRICE));
+    let (here, there) = (here.unwrap_or(99), there.unwrap_or(99));
+    assert!((18..=24).contains(&here), "{here}");
+    assert!((here..=here + 2).contains(&there), "{here}, {there}");
+}
+
 #[test]
 fn what_peers_have_had_promoted_is_no_reason_where_nothing_would_be_gained_or_owed() {
-    assert_eq!(exchange([100, 0], 50, CREDIT)[1], None);
-    assert_eq!(exchange([100, 20], 30, PRICE - 1), [None, None]);
+    assert_eq!(exchange([100, 0], 50, (CREDIT, CREDIT))[1], None);
+    let too_little = (PRICE - 1, PRICE - 1);
+    assert_eq!(exchange([100, 20], 30, too_little), [None, None]);
     // Alone the slower side waits for what it costs.
     let mut world = World::default();
     for _ in 0..40 {
