@@ -25,7 +25,7 @@ pub const CLASSES: usize = 12;
 /// The first class's shortest message: 2^13 bytes.
 const FIRST_CLASS: u32 = 13;
 /// Copies until a class is looked at for the first time that an earlier run has settled.
-const UNTIL_FIRST_CHECK: u32 = 256;
+const UNTIL_FIRST_CHECK: u32 = 512;
 
 /// How one message is to be copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

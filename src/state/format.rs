@@ -168,6 +168,11 @@ pub struct DirectClass {
     /// See `kernel`.
     #[serde(with = "nan_as_null")]
     pub direct: f64,
+    /// Whether direct copies are faster where the waiting sender is offered a part of them, and whether the kernel's are, where a run has
+    /// tried that. copytune up to 0.1.0 did not save them.
+    pub offers: Option<bool>,
+    /// See `offers`.
+    pub kernel_offers: Option<bool>,
 }
 
 impl DirectCopies {

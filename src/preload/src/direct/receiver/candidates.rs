@@ -1,6 +1,7 @@
 //! What readers begin with: the routines that copy directly where no call site has one of its own, what earlier runs have shown
 //! of them, and what promotions may cost.
 
+use crate::direct::receiver::cooperative_copy::Offers;
 use crate::sys::clock;
 use copytune_core::direct::gain::Costs;
 use copytune_core::direct::mechanism::{CLASSES, MOST_CANDIDATES, Mechanism, lengths};
@@ -52,6 +53,8 @@ pub struct Earlier {
     pub costs: Costs,
     /// The best candidate, if one was found.
     pub best: Option<u8>,
+    /// Whether offers to the sender pay.
+    pub offers: Offers,
 }
 
 /// What copies directly where no call site has a routine of its own, the first one to begin with.
@@ -138,6 +141,10 @@ pub fn set(candidates: Vec<Candidate>, classes: &[DirectClass]) {
                 .iter()
                 .position(|name| *name == class.routine)
                 .map(|number| number as u8),
+            offers: Offers {
+                direct: class.offers,
+                by_kernel: class.kernel_offers,
+            },
         }
     });
     let _ = EARLIER.set(earlier.collect());

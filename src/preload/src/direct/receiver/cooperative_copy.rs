@@ -2,6 +2,7 @@
 //! or by the kernel, and waits for those that the sender has claimed. Whether an offer pays is tried out (see
 //! `copytune_core::direct::offer_trial`).
 
+use crate::direct::receiver::candidates;
 use crate::direct::receiver::read::Read;
 use crate::direct::shared::switches::{be_late, is_forced, is_late};
 use crate::sys::clock;
@@ -54,19 +55,47 @@ pub struct Part {
 pub struct Cooperation {
     /// It cannot write here.
     is_refused: bool,
-    classes: [Trial; SIZE_CLASSES],
+    /// With copies by a routine.
+    direct: [Trial; SIZE_CLASSES],
+    /// With the kernel's.
+    by_kernel: [Trial; SIZE_CLASSES],
 }
 
 impl Default for Cooperation {
+    /// Nothing is known but what earlier runs have found.
     fn default() -> Self {
-        Self {
+        let new = |class| match class < class_of(MIN_LONG_BYTES) {
+            true => Trial::of_slow_copies(),
+            false => Trial::default(),
+        };
+        let mut all = Self {
             is_refused: false,
-            classes: core::array::from_fn(|class| match class < class_of(MIN_LONG_BYTES) {
-                true => Trial::of_slow_copies(),
-                false => Trial::default(),
-            }),
+            direct: core::array::from_fn(new),
+            by_kernel: core::array::from_fn(new),
+        };
+        for earlier in candidates::earlier() {
+            let class = class_of(earlier.paid.bytes);
+            if earlier.paid.bytes < MIN_COOPERATIVE_BYTES {
+                continue;
+            }
+            if let Some(pays) = earlier.offers.direct {
+                all.direct[class].begin_with(pays);
+            }
+            if let Some(pays) = earlier.offers.by_kernel {
+                all.by_kernel[class].begin_with(pays);
+            }
         }
+        all
     }
+}
+
+/// Whether offers of messages of some length pay, as far as trials have shown.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Offers {
+    /// With copies by a routine.
+    pub direct: Option<bool>,
+    /// With the kernel's.
+    pub by_kernel: Option<bool>,
 }
 
 fn class_of(bytes: usize) -> usize {
@@ -81,13 +110,32 @@ impl Cooperation {
         self.plan_by(peer, bytes, routine as usize, may_try)
     }
 
+    fn trial(&mut self, bytes: usize, by: usize) -> &mut Trial {
+        let trials = match by {
+            KERNEL => &mut self.by_kernel,
+            _ => &mut self.direct,
+        };
+        &mut trials[class_of(bytes)]
+    }
+
+    /// What trials have shown of messages of so many bytes, in this run or in an earlier one.
+    pub fn found(&self, bytes: usize) -> Offers {
+        match bytes < MIN_COOPERATIVE_BYTES {
+            true => Offers::default(),
+            false => Offers {
+                direct: self.direct[class_of(bytes)].found(),
+                by_kernel: self.by_kernel[class_of(bytes)].found(),
+            },
+        }
+    }
+
     fn can_help(&self, peer: &Peer) -> bool {
         !self.is_refused && peer.words().helps.load(Relaxed) != 0
     }
 
     /// Whether kernel copies of so many bytes are offered, as far as was found.
     pub fn is_shared(&self, peer: &Peer, bytes: usize) -> bool {
-        bytes >= MIN_LONG_BYTES && self.can_help(peer) && self.classes[class_of(bytes)].pays()
+        bytes >= MIN_LONG_BYTES && self.can_help(peer) && self.by_kernel[class_of(bytes)].pays()
     }
 
     fn plan_by(&mut self, peer: &Peer, bytes: usize, by: usize, may_try: bool) -> Plan {
@@ -98,7 +146,7 @@ impl Cooperation {
         if !self.can_help(peer) {
             return untimed(false);
         }
-        let trial = &mut self.classes[class_of(bytes)];
+        let trial = self.trial(bytes, by);
         match () {
             () if is_forced() => untimed(bytes >= MIN_LONG_BYTES || is_late()),
             () if !may_try => untimed(trial.pays()),
@@ -113,7 +161,7 @@ impl Cooperation {
 
     fn class_took(&mut self, bytes: usize, ticks: u64, by: usize) {
         let is_slow = ticks as f64 * SLOW_BYTES_PER_SECOND > bytes as f64 * clock::rate();
-        self.classes[class_of(bytes)].took(ticks, by, is_slow);
+        self.trial(bytes, by).took(ticks, by, is_slow);
     }
 
     /// Copies the part by `routine`, together with the sender if it is not busy with another receiver's offer. Returns how
@@ -142,7 +190,7 @@ impl Cooperation {
                 0
             }
             Shared::Done { helped } => {
-                self.classes[class_of(part.of)].helped(part.bytes, helped);
+                self.direct[class_of(part.of)].helped(part.bytes, helped);
                 helped
             }
             Shared::Refused => {
@@ -196,7 +244,7 @@ impl Cooperation {
             Shared::Not | Shared::Failed => return None,
         };
         if plan.offers {
-            self.classes[class_of(read.bytes)].helped(read.bytes, helped);
+            self.by_kernel[class_of(read.bytes)].helped(read.bytes, helped);
         }
         if plan.timed {
             self.class_took(read.bytes, clock::now().wrapping_sub(before), KERNEL);

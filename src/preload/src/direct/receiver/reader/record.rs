@@ -2,6 +2,7 @@
 
 use super::Reader;
 use crate::direct::receiver::candidates;
+use crate::direct::receiver::cooperative_copy::Offers;
 use crate::sys::clock;
 use copytune_core::state::format::{DirectClass, DirectCopies};
 
@@ -19,6 +20,8 @@ impl Reader {
                 price: seconds(paid.worth.price),
                 tried: seconds(paid.worth.tried),
                 kept: seconds(paid.worth.kept),
+                offers: self.offers(paid.bytes, |offers| offers.direct),
+                kernel_offers: self.offers(paid.bytes, |offers| offers.by_kernel),
                 ..self.costs(paid.bytes)
             })
             .collect();
@@ -40,6 +43,15 @@ impl Reader {
             // The rest is the process's, not a reader's.
             ..DirectCopies::default()
         }
+    }
+
+    /// Whether offers to senders pay for a class of lengths, of one kind.
+    fn offers(&self, bytes: usize, kind: fn(Offers) -> Option<bool>) -> Option<bool> {
+        let found = (self.peers.iter()).map(|known| known.cooperation.found(bytes));
+        let earlier = (candidates::earlier().iter())
+            .filter(|earlier| earlier.paid.bytes == bytes)
+            .map(|earlier| earlier.offers);
+        found.chain(earlier).find_map(kind)
     }
 
     /// What copies of a class of lengths took.
