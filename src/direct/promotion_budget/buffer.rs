@@ -15,8 +15,9 @@ const READS_FOR_AN_UNTIMED: u32 = 8;
 /// Where the credit is too small for one buffer, none of that length is looked at before one in so many of their copies so far, and one,
 /// more: the credit is that of all.
 const COPIES_FOR_CREDIT: u32 = 4;
-/// A buffer that has missed so many times its price may be promoted beyond the usual credit.
-const EARNED: u64 = 2;
+/// A buffer that has missed so many times its price may be promoted beyond the usual credit: what it has missed is often only assumed,
+/// and in exchanges of 4 MiB was half of that.
+const EARNED: u64 = 3;
 /// A promotion that is lost before so many direct copies is an early loss.
 pub(super) const EARLY_LOSS: u32 = 32;
 /// More losses make no one more patient.

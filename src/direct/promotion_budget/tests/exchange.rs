@@ -58,12 +58,12 @@ fn both_sides_of_an_exchange_are_promoted_at_about_the_same_time() {
     }
 }
 
-/// Twice what it costs, and its peer's with it.
+/// Three times what it costs, and its peer's with it.
 #[test]
 fn what_is_worth_it_to_one_side_is_promoted_on_both_beyond_the_usual_credit() {
-    let [here, there] = exchange([100, 20], 40, (PRICE / 2, PRICE));
+    let [here, there] = exchange([100, 20], 60, (PRICE / 2, PRICE));
     let (here, there) = (here.unwrap_or(99), there.unwrap_or(99));
-    assert!((18..=24).contains(&here), "{here}");
+    assert!((27..=36).contains(&here), "{here}");
     assert!((here..=here + 2).contains(&there), "{here}, {there}");
 }
 
