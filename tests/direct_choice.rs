@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::direct::helped_the_kernel;
 use common::job::{Job, Outcome};
 use common::{BOTH, Library, command, compile, private_dir};
 use copytune_core::state::{self, format::RankState};
@@ -225,6 +226,45 @@ fn the_tuner_gets_the_choice() {
                 })
             });
             assert!(is_tuned, "{library:?}: {:?}", rank.intervals);
+        }
+    }
+}
+
+/// What trials of offers have shown is kept: an offer that does not pay is not made in the next run.
+#[test]
+fn whether_offers_pay_is_remembered() {
+    const BYTES: &str = "262144";
+    for &library in BOTH {
+        let dir = private_dir();
+        let run = || {
+            // Nothing is promoted. By the given clock each copy takes as long, so that an offer never pays. Both sides are late with
+            // their chunks, so that the sender has some.
+            let job = Job::ranks(library, 2, compile::program(library, "repeated.c"))
+                .args(["60", BYTES])
+                .tuned(dir.path())
+                .given_time()
+                .env("COPYTUNE_TEST_PRIVATE", "1")
+                .env("COPYTUNE_TEST_LATE", "100")
+                .env("COPYTUNE_LOG", "debug");
+            let outcome = job.run();
+            outcome.expect_success("repeated.c");
+            outcome
+        };
+        for number in 0..2 {
+            let outcome = run();
+            for rank in saved(dir.path()) {
+                let classes = &rank.direct.classes;
+                let class = classes.iter().find(|class| class.bytes == 256 << 10);
+                let found = class.and_then(|class| class.kernel_offers);
+                let pay = found.map(|offers| offers.pay);
+                assert_eq!(pay, Some(false), "{library:?}, run {number}: {classes:?}");
+            }
+            let helped = helped_the_kernel(&outcome);
+            assert_eq!(
+                helped > 0,
+                number == 0,
+                "{library:?}, run {number}: {helped}"
+            );
         }
     }
 }

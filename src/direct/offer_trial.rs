@@ -18,8 +18,6 @@ const COPIES_BETWEEN_TRIALS: [u32; 2] = [96, 8192];
 /// And so many for each by which the copies of a trial were more than the faster way's, in time: half of them are of the slower kind,
 /// and each change of the way costs about as much again. So trials take some 2 % of what copies do.
 const COPIES_FOR_ONE: u64 = 100;
-/// Copies until the first trial of what an earlier run has found.
-const REMEMBERED_COPIES: u32 = 768;
 /// The first offers, which show whether the sender is there at all: it is where it copies this part of what is offered. One that
 /// receives itself meanwhile comes late or not at all: in exchanges of 1 MiB senders copied 0.15 of it on the average, up to a half, in
 /// ping-pongs of 256 KiB 0.35. Where none of the first two had any of it, no more are made.
@@ -59,6 +57,15 @@ pub struct Trial {
     probes: u8,
     offered: u64,
     helped: u64,
+}
+
+/// What a trial has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// Copies are faster where they are offered.
+    pub pays: bool,
+    /// Copies until the next trial.
+    pub wait: u32,
 }
 
 /// How a copy is to be made.
@@ -104,16 +111,19 @@ impl Trial {
         }
     }
 
-    /// Begins with what an earlier run has found.
-    pub fn begin_with(&mut self, pays: bool) {
-        (self.pays, self.is_found) = (pays, true);
-        self.probes = if pays { PROBES } else { 0 };
-        self.wait = REMEMBERED_COPIES;
+    /// Begins with what an earlier run has found. The next trial comes when it would have come in that run.
+    pub fn begin_with(&mut self, found: Found) {
+        (self.pays, self.is_found) = (found.pays, true);
+        self.probes = if found.pays { PROBES } else { 0 };
+        self.wait = found.wait.clamp(COLD_COPIES, COPIES_BETWEEN_TRIALS[1]);
     }
 
     /// What the latest trial has found, of this run or of an earlier one, if it was clear.
-    pub fn found(&self) -> Option<bool> {
-        self.is_found.then_some(self.pays)
+    pub fn found(&self) -> Option<Found> {
+        self.is_found.then_some(Found {
+            pays: self.pays,
+            wait: self.wait,
+        })
     }
 
     /// Whether copies are offered between trials.
@@ -378,13 +388,13 @@ mod tests {
         for pays in [false, true] {
             let mut trial = Trial::default();
             assert_eq!(trial.found(), None);
-            trial.begin_with(pays);
-            for _ in 0..REMEMBERED_COPIES {
+            trial.begin_with(Found { pays, wait: 200 });
+            for left in (0..200).rev() {
                 let plan = trial.next(1, || true);
                 assert_eq!((plan.offers, plan.timed), (pays, false));
                 trial.helped(100, if pays { 50 } else { 0 });
+                assert_eq!(trial.found(), Some(Found { pays, wait: left }));
             }
-            assert_eq!(trial.found(), Some(pays));
             // Now it is the other way round.
             for _ in 0..100 {
                 let plan = trial.next(1, || true);
@@ -393,7 +403,7 @@ mod tests {
                     trial.took(if is_fast { 10 } else { 20 }, 1, true);
                 }
             }
-            assert_eq!(trial.found(), Some(!pays));
+            assert_eq!(trial.found().map(|found| found.pays), Some(!pays));
         }
     }
 

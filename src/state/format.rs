@@ -168,11 +168,21 @@ pub struct DirectClass {
     /// See `kernel`.
     #[serde(with = "nan_as_null")]
     pub direct: f64,
-    /// Whether direct copies are faster where the waiting sender is offered a part of them, and whether the kernel's are, where a run has
-    /// tried that. copytune up to 0.1.0 did not save them.
-    pub offers: Option<bool>,
+    /// What trials of offers have found, with direct copies and with the kernel's; none: nothing that was clear. copytune up to 0.1.0
+    /// did not save them.
+    pub offers: Option<Offers>,
     /// See `offers`.
-    pub kernel_offers: Option<bool>,
+    pub kernel_offers: Option<Offers>,
+}
+
+/// Whether copies are faster where the waiting sender is offered a part of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Offers {
+    /// They are.
+    pub pay: bool,
+    /// Copies until that is tried again.
+    pub wait: u32,
 }
 
 impl DirectCopies {

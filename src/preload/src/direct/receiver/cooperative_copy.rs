@@ -6,7 +6,7 @@ use crate::direct::receiver::candidates;
 use crate::direct::receiver::read::Read;
 use crate::direct::shared::switches::{be_late, is_forced, is_late};
 use crate::sys::clock;
-use copytune_core::direct::offer_trial::{Plan, Trial};
+use copytune_core::direct::offer_trial::{Found, Plan, Trial};
 use copytune_core::routines::CopyFn;
 use copytune_protocol::handover;
 use copytune_protocol::mappings::Mappings;
@@ -78,11 +78,11 @@ impl Default for Cooperation {
             if earlier.paid.bytes < MIN_COOPERATIVE_BYTES {
                 continue;
             }
-            if let Some(pays) = earlier.offers.direct {
-                all.direct[class].begin_with(pays);
+            if let Some(found) = earlier.offers.direct {
+                all.direct[class].begin_with(found);
             }
-            if let Some(pays) = earlier.offers.by_kernel {
-                all.by_kernel[class].begin_with(pays);
+            if let Some(found) = earlier.offers.by_kernel {
+                all.by_kernel[class].begin_with(found);
             }
         }
         all
@@ -93,9 +93,9 @@ impl Default for Cooperation {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Offers {
     /// With copies by a routine.
-    pub direct: Option<bool>,
+    pub direct: Option<Found>,
     /// With the kernel's.
-    pub by_kernel: Option<bool>,
+    pub by_kernel: Option<Found>,
 }
 
 fn class_of(bytes: usize) -> usize {

@@ -4,7 +4,11 @@ use super::Reader;
 use crate::direct::receiver::candidates;
 use crate::direct::receiver::cooperative_copy::Offers;
 use crate::sys::clock;
-use copytune_core::state::format::{DirectClass, DirectCopies};
+use copytune_core::direct::offer_trial::Found;
+use copytune_core::state::{
+    self,
+    format::{DirectClass, DirectCopies},
+};
 
 impl Reader {
     /// What it has come to.
@@ -46,12 +50,17 @@ impl Reader {
     }
 
     /// Whether offers to senders pay for a class of lengths, of one kind.
-    fn offers(&self, bytes: usize, kind: fn(Offers) -> Option<bool>) -> Option<bool> {
+    fn offers(
+        &self,
+        bytes: usize,
+        kind: fn(Offers) -> Option<Found>,
+    ) -> Option<state::format::Offers> {
         let found = (self.peers.iter()).map(|known| known.cooperation.found(bytes));
         let earlier = (candidates::earlier().iter())
             .filter(|earlier| earlier.paid.bytes == bytes)
             .map(|earlier| earlier.offers);
-        found.chain(earlier).find_map(kind)
+        let Found { pays, wait } = found.chain(earlier).find_map(kind)?;
+        Some(state::format::Offers { pay: pays, wait })
     }
 
     /// What copies of a class of lengths took.
