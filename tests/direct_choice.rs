@@ -3,10 +3,10 @@
 
 mod common;
 
-use common::direct::helped_the_kernel;
 use common::job::{Job, Outcome};
+use common::saved::state;
 use common::{BOTH, Library, command, compile, private_dir};
-use copytune_core::state::{self, format::RankState};
+use copytune_core::state::{State, format::RankState, save};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -37,7 +37,7 @@ fn run_with(
 
 /// What each rank has saved.
 fn saved(dir: &Path) -> Vec<RankState> {
-    let (states, problems) = state::states_at(dir).unwrap();
+    let (states, problems) = copytune_core::state::states_at(dir).unwrap();
     assert!(problems.is_empty(), "{problems:?}");
     states
         .into_iter()
@@ -230,41 +230,44 @@ fn the_tuner_gets_the_choice() {
     }
 }
 
-/// What trials of offers have shown is kept: an offer that does not pay is not made in the next run.
+/// That offers pay is kept, with the copies that are left until that is tried again.
 #[test]
-fn whether_offers_pay_is_remembered() {
-    const BYTES: &str = "262144";
+fn offers_that_pay_are_remembered() {
+    const ROUNDS: u32 = 60;
+    const LEFT: u32 = 5000;
     for &library in BOTH {
-        let dir = private_dir();
-        let run = || {
-            // Nothing is promoted. By the given clock each copy takes as long, so that an offer never pays. Both sides are late with
-            // their chunks, so that the sender has some.
+        let run = |dir: &Path| {
+            // Nothing is promoted. By the given clock each copy takes as long, so no trial says that an offer pays. Both sides are late
+            // with their chunks, so that the sender has some.
             let job = Job::ranks(library, 2, compile::program(library, "repeated.c"))
-                .args(["60", BYTES])
-                .tuned(dir.path())
+                .args([ROUNDS.to_string(), (256 << 10).to_string()])
+                .tuned(dir)
                 .given_time()
                 .env("COPYTUNE_TEST_PRIVATE", "1")
-                .env("COPYTUNE_TEST_LATE", "100")
-                .env("COPYTUNE_LOG", "debug");
-            let outcome = job.run();
-            outcome.expect_success("repeated.c");
-            outcome
+                .env("COPYTUNE_TEST_LATE", "100");
+            job.run().expect_success("repeated.c");
+            let ranks = state(dir).ranks.into_values();
+            let classes = ranks.flat_map(|rank| rank.direct.classes);
+            let offers = classes
+                .filter(|class| class.bytes == 256 << 10)
+                .map(|class| class.kernel_offers);
+            offers.collect::<Vec<_>>()
         };
-        for number in 0..2 {
-            let outcome = run();
-            for rank in saved(dir.path()) {
-                let classes = &rank.direct.classes;
-                let class = classes.iter().find(|class| class.bytes == 256 << 10);
-                let found = class.and_then(|class| class.kernel_offers);
-                let pay = found.map(|offers| offers.pay);
-                assert_eq!(pay, Some(false), "{library:?}, run {number}: {classes:?}");
+        let (first, second) = (private_dir(), private_dir());
+        assert_eq!(run(first.path()), [None, None], "{library:?}");
+        let State { key, ranks, .. } = state(first.path());
+        for (rank, mut saved) in ranks {
+            for class in &mut saved.direct.classes {
+                class.kernel_offers = Some(LEFT);
             }
-            let helped = helped_the_kernel(&outcome);
-            assert_eq!(
-                helped > 0,
-                number == 0,
-                "{library:?}, run {number}: {helped}"
-            );
+            save(second.path(), &key, rank, saved).unwrap();
         }
+        let left = run(second.path());
+        let is_counted =
+            |left: &Option<u32>| left.is_some_and(|left| (LEFT - ROUNDS..LEFT).contains(&left));
+        assert!(
+            left.len() == 2 && left.iter().all(is_counted),
+            "{library:?}: {left:?}"
+        );
     }
 }

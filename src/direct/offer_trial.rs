@@ -6,7 +6,7 @@ const PAIRS: u8 = 8;
 /// An offer pays if so many of them say so. Where it makes no difference, that comes by chance in one trial of seven, and
 /// does no harm.
 const MIN_WINS: u8 = 6;
-/// A trial is clear if at most so many of its pairs say otherwise than it.
+/// A trial that pays is clear if at most so many of its pairs say otherwise; one that does not, if none does.
 const MOST_OTHERS: u8 = 1;
 /// Copies before the first trial: those that meet a new mapping wait in page faults, most of all if they read all of it.
 const COLD_COPIES: u32 = 16;
@@ -15,8 +15,9 @@ const COLD_COPIES: u32 = 16;
 const SETTLING: u8 = 2;
 /// Copies from a trial to the next, which are doubled each time that nothing new comes out, up to the second number.
 const COPIES_BETWEEN_TRIALS: [u32; 2] = [96, 8192];
-/// And so many for each by which the copies of a trial were more than the faster way's, in time: half of them are of the slower kind,
-/// and each change of the way costs about as much again. So trials take some 2 % of what copies do.
+/// After a clear trial, so many for each by which its copies were more than the faster way's, in time: half of them are of the slower
+/// kind, and each change of the way costs about as much again. So clear trials take some 2 % of what copies do. Others are soon made again:
+/// in windows, where several messages are under way, one pair in three says otherwise than the rest.
 const COPIES_FOR_ONE: u64 = 100;
 /// The first offers, which show whether the sender is there at all: it is where it copies this part of what is offered. One that
 /// receives itself meanwhile comes late or not at all: in exchanges of 1 MiB senders copied 0.15 of it on the average, up to a half, in
@@ -44,7 +45,7 @@ pub struct Trial {
     offered_ticks: u64,
     alone_ticks: u64,
     /// Whether the latest trial, of this run or of an earlier one, was clear.
-    is_found: bool,
+    is_clear: bool,
     /// Whether the pair's first copy was offered.
     offered_first: bool,
     /// The pair's first copy: ticks and routine.
@@ -57,15 +58,6 @@ pub struct Trial {
     probes: u8,
     offered: u64,
     helped: u64,
-}
-
-/// What a trial has found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
-    /// Copies are faster where they are offered.
-    pub pays: bool,
-    /// Copies until the next trial.
-    pub wait: u32,
 }
 
 /// How a copy is to be made.
@@ -88,7 +80,7 @@ impl Default for Trial {
             wins: 0,
             offered_ticks: 0,
             alone_ticks: 0,
-            is_found: false,
+            is_clear: false,
             offered_first: false,
             first: None,
             settled: 0,
@@ -111,19 +103,17 @@ impl Trial {
         }
     }
 
-    /// Begins with what an earlier run has found. The next trial comes when it would have come in that run.
-    pub fn begin_with(&mut self, found: Found) {
-        (self.pays, self.is_found) = (found.pays, true);
-        self.probes = if found.pays { PROBES } else { 0 };
-        self.wait = found.wait.clamp(COLD_COPIES, COPIES_BETWEEN_TRIALS[1]);
+    /// Begins with what an earlier run has found: offers pay, and the next trial was to come after so many copies. The first offers are
+    /// probes still.
+    pub fn begin_with(&mut self, wait: u32) {
+        (self.pays, self.is_clear) = (true, true);
+        self.wait = wait.clamp(COLD_COPIES, COPIES_BETWEEN_TRIALS[1]);
     }
 
-    /// What the latest trial has found, of this run or of an earlier one, if it was clear.
-    pub fn found(&self) -> Option<Found> {
-        self.is_found.then_some(Found {
-            pays: self.pays,
-            wait: self.wait,
-        })
+    /// Copies until the next trial, where the latest one, of this run or of an earlier one, has clearly shown that offers pay. That they
+    /// do not each run finds again: another run may have a sender that waits.
+    pub fn rest_of_found(&self) -> Option<u32> {
+        (self.pays && self.is_clear).then_some(self.wait)
     }
 
     /// Whether copies are offered between trials.
@@ -222,13 +212,14 @@ impl Trial {
             true => (self.rest * 2).clamp(least, most),
             false => least,
         };
-        self.rest = rest.max(self.cost(pays).min(most));
-        let others = if pays {
-            self.pairs - self.wins
-        } else {
-            self.wins
+        self.is_clear = match pays {
+            true => self.pairs - self.wins <= MOST_OTHERS,
+            false => self.wins == 0,
         };
-        self.is_found = others <= MOST_OTHERS;
+        self.rest = match self.is_clear {
+            true => rest.max(self.cost(pays).min(most)),
+            false => rest,
+        };
         (self.pays, self.wait) = (pays, self.rest);
         (self.pairs, self.wins) = (0, 0);
         (self.offered_ticks, self.alone_ticks) = (0, 0);
@@ -384,27 +375,31 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_run_has_found_is_tried_later() {
-        for pays in [false, true] {
-            let mut trial = Trial::default();
-            assert_eq!(trial.found(), None);
-            trial.begin_with(Found { pays, wait: 200 });
-            for left in (0..200).rev() {
-                let plan = trial.next(1, || true);
-                assert_eq!((plan.offers, plan.timed), (pays, false));
-                trial.helped(100, if pays { 50 } else { 0 });
-                assert_eq!(trial.found(), Some(Found { pays, wait: left }));
-            }
-            // Now it is the other way round.
-            for _ in 0..100 {
-                let plan = trial.next(1, || true);
-                if plan.timed {
-                    let is_fast = plan.offers != pays;
-                    trial.took(if is_fast { 10 } else { 20 }, 1, true);
-                }
-            }
-            assert_eq!(trial.found().map(|found| found.pays), Some(!pays));
+    fn what_an_earlier_run_has_found_to_pay_is_tried_later() {
+        let mut trial = Trial::default();
+        assert_eq!(trial.rest_of_found(), None);
+        trial.begin_with(200);
+        for left in (0..200).rev() {
+            let plan = trial.next(1, || true);
+            assert_eq!((plan.offers, plan.timed), (true, false));
+            trial.helped(100, 50);
+            assert_eq!(trial.rest_of_found(), Some(left));
         }
+        // It no longer does.
+        for _ in 0..100 {
+            let plan = trial.next(1, || true);
+            if plan.timed {
+                trial.took(if plan.offers { 20 } else { 10 }, 1, true);
+            }
+        }
+        assert_eq!((trial.pays(), trial.rest_of_found()), (false, None));
+        // Where the sender does not come, no trial is waited for.
+        let mut trial = Trial::default();
+        trial.begin_with(200);
+        for _ in 0..VAIN_PROBES {
+            trial.helped(100, 0);
+        }
+        assert_eq!((trial.pays(), trial.rest_of_found()), (false, None));
     }
 
     /// What is fast by itself is never offered; what becomes slow is tried, and offered while that pays.

@@ -168,21 +168,11 @@ pub struct DirectClass {
     /// See `kernel`.
     #[serde(with = "nan_as_null")]
     pub direct: f64,
-    /// What trials of offers have found, with direct copies and with the kernel's; none: nothing that was clear. copytune up to 0.1.0
-    /// did not save them.
-    pub offers: Option<Offers>,
+    /// Where direct copies are clearly faster when the waiting sender is offered a part of them, and where the kernel's are: copies until
+    /// that is tried again. copytune up to 0.1.0 did not save them.
+    pub offers: Option<u32>,
     /// See `offers`.
-    pub kernel_offers: Option<Offers>,
-}
-
-/// Whether copies are faster where the waiting sender is offered a part of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Offers {
-    /// They are.
-    pub pay: bool,
-    /// Copies until that is tried again.
-    pub wait: u32,
+    pub kernel_offers: Option<u32>,
 }
 
 impl DirectCopies {

@@ -5,11 +5,10 @@ use crate::direct::receiver::cooperative_copy::Offers;
 use crate::sys::clock;
 use copytune_core::direct::gain::Costs;
 use copytune_core::direct::mechanism::{CLASSES, MOST_CANDIDATES, Mechanism, lengths};
-use copytune_core::direct::offer_trial::Found;
 use copytune_core::direct::promotion_budget::{Credit, Paid, Worth, part_of_credit};
 use copytune_core::routines::expected::ExpectedCosts;
 use copytune_core::routines::{CopyFn, find};
-use copytune_core::state::{self, format::DirectClass};
+use copytune_core::state::format::DirectClass;
 use std::sync::OnceLock;
 
 static CANDIDATES: OnceLock<Vec<CopyFn>> = OnceLock::new();
@@ -116,10 +115,6 @@ pub fn set(candidates: Vec<Candidate>, classes: &[DirectClass]) {
     let names: Vec<&str> = candidates.iter().map(|of| of.name).collect();
     let ticks = |seconds: f64| (seconds.max(0.0) * clock::rate()) as u64;
     let per_byte = |seconds: f64| (seconds > 0.0).then(|| (seconds * clock::rate()) as f32);
-    let found = |saved: state::format::Offers| Found {
-        pays: saved.pay,
-        wait: saved.wait,
-    };
     let earlier = classes.iter().map(|class| {
         // Without the kernel's time, what was saved is a guess.
         let told = |seconds| match class.kernel > 0.0 {
@@ -147,8 +142,8 @@ pub fn set(candidates: Vec<Candidate>, classes: &[DirectClass]) {
                 .position(|name| *name == class.routine)
                 .map(|number| number as u8),
             offers: Offers {
-                direct: class.offers.map(found),
-                by_kernel: class.kernel_offers.map(found),
+                direct: class.offers,
+                by_kernel: class.kernel_offers,
             },
         }
     });

@@ -6,7 +6,7 @@ use crate::direct::receiver::candidates;
 use crate::direct::receiver::read::Read;
 use crate::direct::shared::switches::{be_late, is_forced, is_late};
 use crate::sys::clock;
-use copytune_core::direct::offer_trial::{Found, Plan, Trial};
+use copytune_core::direct::offer_trial::{Plan, Trial};
 use copytune_core::routines::CopyFn;
 use copytune_protocol::handover;
 use copytune_protocol::mappings::Mappings;
@@ -78,24 +78,24 @@ impl Default for Cooperation {
             if earlier.paid.bytes < MIN_COOPERATIVE_BYTES {
                 continue;
             }
-            if let Some(found) = earlier.offers.direct {
-                all.direct[class].begin_with(found);
+            if let Some(wait) = earlier.offers.direct {
+                all.direct[class].begin_with(wait);
             }
-            if let Some(found) = earlier.offers.by_kernel {
-                all.by_kernel[class].begin_with(found);
+            if let Some(wait) = earlier.offers.by_kernel {
+                all.by_kernel[class].begin_with(wait);
             }
         }
         all
     }
 }
 
-/// Whether offers of messages of some length pay, as far as trials have shown.
+/// Which offers of messages of some length have clearly shown to pay: copies until that is tried again.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Offers {
     /// With copies by a routine.
-    pub direct: Option<Found>,
+    pub direct: Option<u32>,
     /// With the kernel's.
-    pub by_kernel: Option<Found>,
+    pub by_kernel: Option<u32>,
 }
 
 fn class_of(bytes: usize) -> usize {
@@ -123,8 +123,8 @@ impl Cooperation {
         match bytes < MIN_COOPERATIVE_BYTES {
             true => Offers::default(),
             false => Offers {
-                direct: self.direct[class_of(bytes)].found(),
-                by_kernel: self.by_kernel[class_of(bytes)].found(),
+                direct: self.direct[class_of(bytes)].rest_of_found(),
+                by_kernel: self.by_kernel[class_of(bytes)].rest_of_found(),
             },
         }
     }

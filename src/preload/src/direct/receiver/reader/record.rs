@@ -4,11 +4,7 @@ use super::Reader;
 use crate::direct::receiver::candidates;
 use crate::direct::receiver::cooperative_copy::Offers;
 use crate::sys::clock;
-use copytune_core::direct::offer_trial::Found;
-use copytune_core::state::{
-    self,
-    format::{DirectClass, DirectCopies},
-};
+use copytune_core::state::format::{DirectClass, DirectCopies};
 
 impl Reader {
     /// What it has come to.
@@ -49,18 +45,14 @@ impl Reader {
         }
     }
 
-    /// Whether offers to senders pay for a class of lengths, of one kind.
-    fn offers(
-        &self,
-        bytes: usize,
-        kind: fn(Offers) -> Option<Found>,
-    ) -> Option<state::format::Offers> {
+    /// What trials of offers to senders have shown for a class of lengths, of one kind. Where no peer was read from in it, what earlier
+    /// runs have.
+    fn offers(&self, bytes: usize, kind: fn(Offers) -> Option<u32>) -> Option<u32> {
         let found = (self.peers.iter()).map(|known| known.cooperation.found(bytes));
         let earlier = (candidates::earlier().iter())
-            .filter(|earlier| earlier.paid.bytes == bytes)
+            .filter(|earlier| earlier.paid.bytes == bytes && self.peers.is_empty())
             .map(|earlier| earlier.offers);
-        let Found { pays, wait } = found.chain(earlier).find_map(kind)?;
-        Some(state::format::Offers { pay: pays, wait })
+        found.chain(earlier).find_map(kind)
     }
 
     /// What copies of a class of lengths took.
