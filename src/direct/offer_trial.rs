@@ -17,7 +17,7 @@ const SETTLING: u8 = 2;
 const COPIES_BETWEEN_TRIALS: [u32; 2] = [96, 8192];
 /// After a clear trial, so many for each by which its copies were more than the faster way's, in time: half of them are of the slower
 /// kind, and each change of the way costs about as much again. So clear trials take some 2 % of what copies do. Others are soon made again:
-/// in windows, where several messages are under way, one pair in three says otherwise than the rest.
+/// in windows, where several messages are under way, one trial often contradicts the one before (docs/results.md, loops of one length).
 const COPIES_FOR_ONE: u64 = 100;
 /// The first offers, which show whether the sender is there at all: it is where it copies this part of what is offered. One that
 /// receives itself meanwhile comes late or not at all: in exchanges of 1 MiB senders copied 0.15 of it on the average, up to a half, in
