@@ -15,13 +15,13 @@ const COLD_COPIES: u32 = 16;
 const SETTLING: u8 = 2;
 /// Copies from a trial to the next, which are doubled each time that nothing new comes out, up to the second number.
 const COPIES_BETWEEN_TRIALS: [u32; 2] = [96, 8192];
-/// After a clear trial, so many for each by which its copies were more than the faster way's, in time: half of them are of the slower
-/// kind, and each change of the way costs about as much again. So clear trials take some 2 % of what copies do. Others are soon made again:
+/// After a clear trial, so many for each by which its copies were more than the faster way's, in time, so that the
+/// slower copies of clear trials take some 1 % of what copies do. Others are soon made again:
 /// in windows, where several messages are under way, one trial often contradicts the one before (docs/results.md, loops of one length).
 const COPIES_FOR_ONE: u64 = 100;
 /// The first offers, which show whether the sender is there at all: it is where it copies this part of what is offered. One that
-/// receives itself meanwhile comes late or not at all: in exchanges of 1 MiB senders copied 0.15 of it on the average, up to a half, in
-/// ping-pongs of 256 KiB 0.35. Where none of the first two had any of it, no more are made.
+/// receives itself meanwhile comes late or not at all: in exchanges of 1 and 4 MiB senders copied 0.1 to 0.2 of it on the average, up to a
+/// half, in ping-pongs of 256 KiB a third (MPICH). Where none of the first two had any of it, no more are made.
 const PROBES: u8 = 4;
 const VAIN_PROBES: u8 = 2;
 const MIN_PART: f32 = 0.3;
@@ -106,7 +106,7 @@ impl Trial {
     /// Begins with what an earlier run has found: offers pay, and the next trial was to come after so many copies. The first offers are
     /// probes still.
     pub fn begin_with(&mut self, wait: u32) {
-        (self.pays, self.is_clear) = (true, true);
+        (self.pays, self.is_clear, self.probes) = (true, true, PROBES);
         self.wait = wait.clamp(COLD_COPIES, COPIES_BETWEEN_TRIALS[1]);
     }
 
@@ -394,12 +394,13 @@ mod tests {
         }
         assert_eq!((trial.pays(), trial.rest_of_found()), (false, None));
         // Where the sender does not come, no trial is waited for.
-        let mut trial = Trial::default();
-        trial.begin_with(200);
-        for _ in 0..VAIN_PROBES {
-            trial.helped(100, 0);
+        for mut trial in [Trial::default(), Trial::of_slow_copies()] {
+            trial.begin_with(200);
+            for _ in 0..VAIN_PROBES {
+                trial.helped(100, 0);
+            }
+            assert_eq!((trial.pays(), trial.rest_of_found()), (false, None));
         }
-        assert_eq!((trial.pays(), trial.rest_of_found()), (false, None));
     }
 
     /// What is fast by itself is never offered; what becomes slow is tried, and offered while that pays.

@@ -45,8 +45,8 @@ impl Reader {
         }
     }
 
-    /// What trials of offers to senders have shown for a class of lengths, of one kind. Where no peer was read from in it, what earlier
-    /// runs have.
+    /// What trials of offers to senders have shown for a class of lengths, of one kind. Where no peer was read from in
+    /// this run, what earlier ones have.
     fn offers(&self, bytes: usize, kind: fn(Offers) -> Option<u32>) -> Option<u32> {
         let found = (self.peers.iter()).map(|known| known.cooperation.found(bytes));
         let earlier = (candidates::earlier().iter())
