@@ -233,18 +233,18 @@ fn the_tuner_gets_the_choice() {
 /// That offers pay is kept, with the copies that are left until that is tried again.
 #[test]
 fn offers_that_pay_are_remembered() {
-    const ROUNDS: u32 = 60;
+    const MESSAGES: u32 = 60;
     const LEFT: u32 = 5000;
     for &library in BOTH {
         let run = |dir: &Path| {
             // Nothing is promoted. By the given clock each copy takes as long, so no trial says that an offer pays. Both sides are late
-            // with their chunks, so that the sender has some.
+            // with their chunks, so late that the sender has some on a busy machine, too.
             let job = Job::ranks(library, 2, compile::program(library, "repeated.c"))
-                .args([ROUNDS.to_string(), (256 << 10).to_string()])
+                .args([MESSAGES.to_string(), (256 << 10).to_string()])
                 .tuned(dir)
                 .given_time()
                 .env("COPYTUNE_TEST_PRIVATE", "1")
-                .env("COPYTUNE_TEST_LATE", "100");
+                .env("COPYTUNE_TEST_LATE", "3000");
             job.run().expect_success("repeated.c");
             let ranks = state(dir).ranks.into_values();
             let classes = ranks.flat_map(|rank| rank.direct.classes);
@@ -264,7 +264,7 @@ fn offers_that_pay_are_remembered() {
         }
         let left = run(second.path());
         let is_counted =
-            |left: &Option<u32>| left.is_some_and(|left| (LEFT - ROUNDS..LEFT).contains(&left));
+            |left: &Option<u32>| left.is_some_and(|left| (LEFT - MESSAGES..LEFT).contains(&left));
         assert!(
             left.len() == 2 && left.iter().all(is_counted),
             "{library:?}: {left:?}"

@@ -29,7 +29,8 @@ const TOGETHER: f64 = 3e-3;
 pub struct Credit {
     /// Usually.
     pub usual: u64,
-    /// At a call site that has a routine, as an earlier run has adopted it, and for a buffer that has missed more than it costs.
+    /// At a call site that has a routine, as an earlier run has adopted it, and, while nothing is owed, for a buffer that has missed
+    /// three times its price or is returned to a peer.
     pub adopted: u64,
     /// Where earlier runs have shown that promotions at the first send pay.
     pub known: u64,

@@ -4,7 +4,8 @@ use super::{Interval, Stage};
 use crate::engine::Node;
 use crate::flow::NodeId;
 
-/// Executions in which nothing of its guests is copied before an interval is decided on all the same: a program that polls makes as many while its peer waits for a processor.
+/// Executions in which nothing of its guests is copied before an interval is decided on all the same: a program that polls makes as many
+/// while its peer waits for a processor.
 const MOST_IDLE: u32 = 1 << 20;
 
 impl Interval {

@@ -1,7 +1,6 @@
 //! What readers begin with: the routines that copy directly where no call site has one of its own, what earlier runs have shown
 //! of them, and what promotions may cost.
 
-use crate::direct::receiver::cooperative_copy::Offers;
 use crate::sys::clock;
 use copytune_core::direct::gain::Costs;
 use copytune_core::direct::mechanism::{CLASSES, MOST_CANDIDATES, Mechanism, lengths};
@@ -44,6 +43,15 @@ impl Candidate {
     }
 }
 
+/// Which offers of messages of some length have clearly shown to pay: copies until that is tried again.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Offers {
+    /// With copies by a routine.
+    pub direct: Option<u32>,
+    /// With the kernel's.
+    pub by_kernel: Option<u32>,
+}
+
 /// What earlier runs have shown of a class of lengths.
 #[derive(Debug, Clone, Copy)]
 pub struct Earlier {
@@ -53,7 +61,7 @@ pub struct Earlier {
     pub costs: Costs,
     /// The best candidate, if one was found.
     pub best: Option<u8>,
-    /// Whether offers to the sender pay.
+    /// What trials of offers have found.
     pub offers: Offers,
 }
 

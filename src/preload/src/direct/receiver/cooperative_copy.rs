@@ -2,7 +2,7 @@
 //! or by the kernel, and waits for those that the sender has claimed. Whether an offer pays is tried out (see
 //! `copytune_core::direct::offer_trial`).
 
-use crate::direct::receiver::candidates;
+use crate::direct::receiver::candidates::{self, Offers};
 use crate::direct::receiver::read::Read;
 use crate::direct::shared::switches::{be_late, is_forced, is_late};
 use crate::sys::clock;
@@ -87,15 +87,6 @@ impl Default for Cooperation {
         }
         all
     }
-}
-
-/// Which offers of messages of some length have clearly shown to pay: copies until that is tried again.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Offers {
-    /// With copies by a routine.
-    pub direct: Option<u32>,
-    /// With the kernel's.
-    pub by_kernel: Option<u32>,
 }
 
 fn class_of(bytes: usize) -> usize {

@@ -1,8 +1,7 @@
 //! What a thread's reads have come to, for the state.
 
 use super::Reader;
-use crate::direct::receiver::candidates;
-use crate::direct::receiver::cooperative_copy::Offers;
+use crate::direct::receiver::candidates::{self, Offers};
 use crate::sys::clock;
 use copytune_core::state::format::{DirectClass, DirectCopies};
 
