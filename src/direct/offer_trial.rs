@@ -19,12 +19,12 @@ const COPIES_BETWEEN_TRIALS: [u32; 2] = [96, 8192];
 /// slower copies of clear trials take some 1 % of what copies do. Others are soon made again:
 /// in windows, where several messages are under way, one trial often contradicts the one before (docs/results.md, loops of one length).
 const COPIES_FOR_ONE: u64 = 100;
-/// The first offers, which show whether the sender is there at all: it is where it copies this part of what is offered. One that
+/// The first offers, which show whether the sender is there at all: it is where it copies a quarter of what is offered. One that
 /// receives itself meanwhile comes late or not at all: in exchanges of 1 and 4 MiB senders copied 0.1 to 0.2 of it on the average, up to a
 /// half, in ping-pongs of 256 KiB a third (MPICH). Where none of the first two had any of it, no more are made.
 const PROBES: u8 = 4;
 const VAIN_PROBES: u8 = 2;
-const MIN_PART: f32 = 0.3;
+const MIN_PART: u64 = 4;
 /// Copies by other routines that may come between the two of a pair: a loop may have several call sites, each with a
 /// routine of its own.
 const MAX_OTHERS: u8 = 16;
@@ -168,7 +168,7 @@ impl Trial {
             self.probes = 0;
         }
         if self.probes == 0 {
-            self.pays = self.helped as f32 >= self.offered as f32 * MIN_PART;
+            self.pays = self.helped * MIN_PART >= self.offered;
             if !self.pays {
                 self.wait = self.wait.max(COPIES_BETWEEN_TRIALS[0]);
             }
@@ -437,7 +437,7 @@ mod tests {
         for (helped, probes, pays) in [
             (0, VAIN_PROBES, false),
             (20, PROBES, false),
-            (31, PROBES, true),
+            (25, PROBES, true),
             (50, PROBES, true),
         ] {
             let mut trial = Trial::default();
