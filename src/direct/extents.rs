@@ -296,8 +296,8 @@ impl Extents {
         })
     }
 
-    /// These pages were read directly, of a message of so many bytes that was not known to be readable.
-    pub fn were_read(&mut self, account: &mut Account, pages: Pages, bytes: usize) {
+    /// These pages were read directly, of a message of so many bytes that was not known to be readable, which saves so much.
+    pub fn were_read(&mut self, account: &mut Account, pages: Pages, (bytes, saved): (usize, u64)) {
         let number = self.extent_of(pages);
         let extent = &mut self.extents[number];
         let are_new = !extent.readable.holds(pages);
@@ -305,7 +305,7 @@ impl Extents {
             extent.history.came(account, bytes);
             extent.vain = 0;
         }
-        extent.history.note_gain();
+        extent.history.note_gain(saved);
         extent.readable = match extent.readable.touches(pages) {
             true => extent.readable.with(pages),
             false if extent.readable.bytes() > pages.bytes() => extent.readable,

@@ -73,7 +73,7 @@ impl World {
             || self.extents.may_be_readable(message, self.generation);
         if is_hinted {
             if numbers(message).all(|page| self.promoted.contains(&page)) {
-                (self.extents).were_read(&mut self.account, message, message.bytes());
+                (self.extents).were_read(&mut self.account, message, (message.bytes(), copy.gain));
                 Buffer::default().read_directly(
                     &mut self.account,
                     message.bytes(),
@@ -179,14 +179,14 @@ fn what_is_lost_is_tried_once() {
 fn what_was_promoted_is_not_paid_for_again() {
     let (mut known, mut account) = (Extents::default(), Account::default());
     assert_eq!(known.new_bytes(pages(1, 10)), 10 * PAGE);
-    known.were_read(&mut account, pages(1, 10), 10 * PAGE);
+    known.were_read(&mut account, pages(1, 10), (10 * PAGE, 0));
     assert_eq!(known.new_bytes(pages(1, 20)), 10 * PAGE);
     assert_eq!(known.new_bytes(pages(1, 5)), 0);
     assert_eq!(known.new_bytes(pages(0, 5)), PAGE);
     assert_eq!(known.new_bytes(pages(11, 10)), 10 * PAGE, "behind it");
-    known.were_read(&mut account, pages(11, 10), 10 * PAGE);
+    known.were_read(&mut account, pages(11, 10), (10 * PAGE, 0));
     assert_eq!(known.new_bytes(pages(1, 20)), 10 * PAGE, "another extent");
-    known.were_read(&mut account, pages(1, 20), 20 * PAGE);
+    known.were_read(&mut account, pages(1, 20), (20 * PAGE, 0));
     assert_eq!(known.new_bytes(pages(1, 40)), 20 * PAGE);
 }
 
@@ -194,7 +194,7 @@ fn what_was_promoted_is_not_paid_for_again() {
 fn the_latest_are_kept() {
     let (mut known, mut account) = (Extents::default(), Account::default());
     for range in 0..=KEPT {
-        known.were_read(&mut account, pages(range << 10, 10), 10 * PAGE);
+        known.were_read(&mut account, pages(range << 10, 10), (10 * PAGE, 0));
     }
     assert_eq!(known.new_bytes(pages(0, 10)), 10 * PAGE);
     assert_eq!(known.new_bytes(pages(KEPT << 10, 10)), 0);
@@ -300,4 +300,34 @@ fn who_asks_in_vain_asks_again_for_longer_messages() {
         "{} of 1000 are read directly",
         world.direct
     );
+}
+
+/// Messages become longer, as in a sweep over sizes. Where a promotion has paid, the next one need not miss as much; where it has not, it
+/// must.
+#[test]
+fn what_has_paid_is_trusted_with_longer_messages() {
+    let missed = |world: &mut World, most: usize| {
+        let before = (world.promotions, world.direct);
+        let mut sent = 0..1000usize;
+        let count = sent.by_ref().take_while(|number| {
+            world.send(pages(100, most - number % 2));
+            world.promotions == before.0
+        });
+        count.count()
+    };
+    let mut world = World::default();
+    let first = missed(&mut world, 16);
+    for number in 0..200usize {
+        world.send(pages(100, 16 - number % 2));
+    }
+    let second = missed(&mut world, 32);
+    for number in 0..200usize {
+        world.send(pages(100, 32 - number % 2));
+    }
+    let third = missed(&mut world, 64);
+    assert!(second < first, "{first}, then {second} before a promotion");
+    assert!(third < second, "{second}, then {third}");
+    // That one has not paid yet.
+    let fourth = missed(&mut world, 128);
+    assert!(fourth > third, "{third}, then {fourth}");
 }

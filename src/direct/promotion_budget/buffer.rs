@@ -22,6 +22,10 @@ const EARNED: u64 = 3;
 pub(super) const EARLY_LOSS: u32 = 32;
 /// More losses make no one more patient.
 const MOST_LOSSES: u32 = 16;
+/// A promotion has paid for the next one's trust where direct copies have saved so many times what it cost.
+const PAYS_TRUST: u64 = 2;
+/// Each halves what must be missed, up to so many.
+const MOST_TRUST: u32 = 2;
 
 /// What a buffer has shown so far.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,6 +49,11 @@ pub struct Buffer {
     gains: u32,
     /// How often in a row the promotion was lost early.
     losses: u32,
+    /// Of what is read in parts: the price of the latest promotion that came, and what direct copies have saved since.
+    paid: u64,
+    saved: u64,
+    /// How many promotions in a row before it have paid.
+    trust: u32,
 }
 
 impl Buffer {
@@ -215,7 +224,7 @@ impl Buffer {
                     false => (usual.max(in_all), pays(self.missed)),
                 }
             }
-            Advice::None if urgency == Urgency::Earned => (usual, false),
+            Advice::None if urgency == Urgency::Earned => (usual >> self.trust(), false),
             Advice::None => (usual, account.pays(copy.bytes, copy.gain)),
         };
         let left = wanted.saturating_sub(self.missed);
@@ -274,8 +283,22 @@ impl Buffer {
         *self = Self {
             gains: self.gains,
             losses: self.losses,
+            trust: self.trust(),
+            paid: self.owed,
             ..Self::default()
         };
+    }
+
+    /// How many promotions in a row have paid: the memory that the next one is for is sent as that was.
+    fn trust(&self) -> u32 {
+        match self.paid {
+            // It came unseen, so its price is not known.
+            0 => self.trust,
+            paid if self.saved >= paid.saturating_mul(PAYS_TRUST) => {
+                (self.trust + 1).min(MOST_TRUST)
+            }
+            _ => 0,
+        }
     }
 
     /// What was asked for did not come, and what is asked for next is another matter.
@@ -284,6 +307,7 @@ impl Buffer {
             owed: self.owed,
             gains: self.gains,
             losses: self.losses,
+            trust: self.trust(),
             ..Self::default()
         };
     }
@@ -293,9 +317,10 @@ impl Buffer {
         self.owed = 0;
     }
 
-    /// A part of it was copied directly.
-    pub fn note_gain(&mut self) {
+    /// A part of it was copied directly, which saves so much.
+    pub fn note_gain(&mut self, saved: u64) {
         self.gains = self.gains.saturating_add(1);
+        self.saved = self.saved.saturating_add(saved);
     }
 
     /// It is no longer promoted: another buffer may lie there. If such buffers do not live long, the next one must wait

@@ -381,12 +381,10 @@ impl Arena {
             .then(|| unsafe { &*words.add(notices::offset(number)).cast() })
     }
 
-    /// New memory that shows that part of the arena, all of whose pages are there, to be read and written.
+    /// New memory that shows that part of the arena, to be read and written. Its pages are yet to be made ([`Window::populate`]).
     pub fn open(&self, offset: u64, bytes: usize) -> Option<Window> {
         let window = self.key.window(offset, bytes)?;
-        // SAFETY: mapped, and nobody else's.
-        (window.allow(READ_WRITE) && unsafe { window::populate(window.start, bytes) })
-            .then_some(window)
+        window.allow(READ_WRITE).then_some(window)
     }
 
     /// Makes the pages of a part before the promoted ones, so that no peer can fault there.

@@ -132,7 +132,20 @@ impl Window {
         unsafe { advise(self.start, self.bytes, advice) }
     }
 
-    /// It stays mapped, or has been moved.
+    /// Makes its first pages, as many as hold so many bytes, so that nothing faults there; false: there is no memory. It can be written.
+    pub fn populate(&self, bytes: usize) -> bool {
+        // SAFETY: this value's own mapping, or its beginning.
+        unsafe { populate(self.start, bytes.min(self.bytes)) }
+    }
+
+    /// Its first pages, as many as hold so many bytes, were moved elsewhere: what is left is the window.
+    pub fn shorten(&mut self, bytes: usize) {
+        let moved = bytes.min(self.bytes);
+        self.start = self.start.wrapping_add(moved);
+        self.bytes -= moved;
+    }
+
+    /// It stays mapped.
     pub fn keep(self) -> *mut u8 {
         core::mem::ManuallyDrop::new(self).start
     }
@@ -140,6 +153,7 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
+        // Where nothing is left, munmap(2) does nothing.
         // SAFETY: this value's own mapping.
         unsafe { libc::munmap(self.start.cast(), self.bytes) };
     }
@@ -209,4 +223,58 @@ unsafe fn have_read(start: *mut u8, bytes: usize) -> bool {
         };
         done == count as i64
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+    /// What has been moved out of a window is no longer its own: something else may lie there when the window ends.
+    #[test]
+    fn a_shortened_window_unmaps_what_is_left_and_nothing_else() {
+        // SAFETY: memfd_create(2) with a terminated name; what it returns is new.
+        let file = unsafe {
+            let made = libc::memfd_create(c"window".as_ptr(), libc::MFD_CLOEXEC);
+            OwnedFd::from_raw_fd(made)
+        };
+        // SAFETY: ftruncate(2) takes numbers.
+        let failed = unsafe { libc::ftruncate(file.as_raw_fd(), 8 * PAGE as i64) };
+        assert_eq!(failed, 0);
+        let key = Key::of(file.as_raw_fd()).expect("a mapping");
+        let mut window = key.window(2 * PAGE as u64, 4 * PAGE).expect("a window");
+        assert!(window.allow(libc::PROT_READ | libc::PROT_WRITE));
+        assert!(window.populate(PAGE));
+        let first = window.start;
+        // SAFETY: the window's first page, and a page that is there in its place from then on.
+        unsafe {
+            *first = 7;
+            let (both, fixed) = (
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+            );
+            let other = libc::mmap(first.cast(), PAGE, both, fixed, -1, 0);
+            assert_eq!(other, first.cast());
+            *first = 9;
+        }
+        window.shorten(PAGE);
+        assert_eq!(
+            (window.start, window.bytes),
+            (first.wrapping_add(PAGE), 3 * PAGE)
+        );
+        assert!(window.populate(3 * PAGE));
+        drop(window);
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("this process's mappings");
+        let own = maps.lines().filter(|line| line.contains("memfd:window"));
+        assert_eq!(own.count(), 1, "the key alone is left:\n{maps}");
+        // SAFETY: mapped above, and unmapped by nothing but the window, if at all.
+        unsafe {
+            assert_eq!(*first, 9);
+            libc::munmap(first.cast(), PAGE);
+        }
+        let again = key.window(2 * PAGE as u64, PAGE).expect("a window");
+        assert!(again.allow(libc::PROT_READ));
+        // SAFETY: mapped, to be read.
+        assert_eq!(unsafe { *again.start }, 7, "the file has what was written");
+    }
 }

@@ -217,12 +217,6 @@ impl Reader {
             return None;
         }
         if done.is_some() {
-            if !range.direct || !is_known {
-                extents.were_read(&mut self.account, read.pages(), read.bytes);
-                if read.bytes < MIN_UNSHOWN_BYTES {
-                    *unmet = 0;
-                }
-            }
             self.has_read = true;
             self.messages += 1;
             self.bytes += read.bytes as u64;
@@ -239,6 +233,12 @@ impl Reader {
             let first_reads = self.account.first_reads();
             let price = || first_reads.with(price());
             let saved = mechanisms.gain(read.bytes, is_shown);
+            if !range.direct || !is_known {
+                extents.were_read(&mut self.account, read.pages(), (read.bytes, saved));
+                if read.bytes < MIN_UNSHOWN_BYTES {
+                    *unmet = 0;
+                }
+            }
             (range.buffer).read_directly(&mut self.account, read.bytes, saved, price);
             if range.view.wants_notice(read) {
                 peer.words()

@@ -35,7 +35,7 @@ use copytune_protocol::unshown::Unshown;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
 
-/// Bytes that exist twice while a buffer moves.
+/// Bytes that may exist twice while a buffer moves: for so many memory is asked for at a time.
 const CHUNK_BYTES: usize = 4 << 20;
 /// Sends between two checks whether a promoted range is still mapped.
 const SENDS_PER_LOOK: u32 = 64;
@@ -456,12 +456,14 @@ impl Owner {
             if !is_trifle && !headroom::is_for(length, promoted) {
                 break;
             }
+            let (start, offset) = (area.start + done, offset + done as u64);
             // SAFETY: whole pages inside a buffer that is being sent, private and anonymous (eligibility::areas), and
             // pages of the arena that nothing else uses.
-            if !unsafe { move_chunk(arena, area.start + done, length, offset + done as u64) } {
+            let moved = unsafe { move_chunk(arena, start, length, offset, area.huge) };
+            done += moved;
+            if moved < length {
                 break;
             }
-            done += length;
         }
         if done < bytes {
             // Memory that the program has unmapped may still fill the arena: count again next time.
