@@ -153,9 +153,10 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        // Where nothing is left, munmap(2) does nothing.
-        // SAFETY: this value's own mapping.
-        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+        if self.bytes > 0 {
+            // SAFETY: this value's own mapping.
+            unsafe { libc::munmap(self.start.cast(), self.bytes) };
+        }
     }
 }
 
