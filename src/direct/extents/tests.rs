@@ -306,15 +306,15 @@ fn who_asks_in_vain_asks_again_for_longer_messages() {
 /// must.
 #[test]
 fn what_has_paid_is_trusted_with_longer_messages() {
-    let missed = |world: &mut World, most: usize| {
-        let before = (world.promotions, world.direct);
-        let mut sent = 0..1000usize;
-        let count = sent.by_ref().take_while(|number| {
+    /// How many messages of so many pages, or one less, it takes until something more is promoted.
+    fn missed(world: &mut World, most: usize) -> usize {
+        let before = world.promotions;
+        let is_promoted = |number: &usize| {
             world.send(pages(100, most - number % 2));
-            world.promotions == before.0
-        });
-        count.count()
-    };
+            world.promotions != before
+        };
+        (0..1000).find(is_promoted).expect("a promotion")
+    }
     let mut world = World::default();
     let first = missed(&mut world, 16);
     for number in 0..200usize {
