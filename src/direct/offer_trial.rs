@@ -24,6 +24,7 @@ const COPIES_FOR_ONE: u64 = 100;
 /// half, in ping-pongs of 256 KiB a third (MPICH). Where none of the first two had any of it, no more are made.
 const PROBES: u8 = 4;
 const VAIN_PROBES: u8 = 2;
+/// See [`PROBES`]: one part in so many.
 const MIN_PART: u64 = 4;
 /// Copies by other routines that may come between the two of a pair: a loop may have several call sites, each with a
 /// routine of its own.

@@ -103,6 +103,11 @@ pub static PATTERNS: &[Pattern] = &[
     ),
     pattern("pingping", Messages, &["--pattern", "pingping"]),
     pattern("sendrecv", Messages, &["--pattern", "sendrecv"]),
+    pattern(
+        "sendrecv-varying",
+        Messages,
+        &["--pattern", "sendrecv", "--varying"],
+    ),
     quick(pattern("exchange", Messages, &["--pattern", "exchange"])),
     pattern(
         "exchange-touched",

@@ -22,7 +22,7 @@ const EARNED: u64 = 3;
 pub(super) const EARLY_LOSS: u32 = 32;
 /// More losses make no one more patient.
 const MOST_LOSSES: u32 = 16;
-/// A promotion has paid for the next one's trust where direct copies have saved so many times what it cost.
+/// A promotion is a reason for trust where direct copies have saved so many times what it cost.
 const PAYS_TRUST: u64 = 2;
 /// Each halves what must be missed, up to so many.
 const MOST_TRUST: u32 = 2;

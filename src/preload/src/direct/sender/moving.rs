@@ -7,8 +7,8 @@ use copytune_protocol::window::Window;
 use core::ffi::c_void;
 
 /// Bytes that are moved at a time, where no huge pages are to be kept together. What the kernel takes back of one portion it gives to the
-/// next, while that memory is still in the second-level cache: 1 MiB takes 0.28 ms so, and 0.44 to 0.64 at once (docs/results.md, what a
-/// promotion takes).
+/// next, while that memory is still in the second-level cache: in a program of its own 1 MiB took 0.28 to 0.30 ms so, and 0.44 to 0.64 at
+/// once (docs/results.md, what a promotion takes).
 const PORTION_BYTES: usize = 256 << 10;
 
 /// Copies `[start, start + bytes)` to the arena at `offset` and maps that there, in one step if it is `huge`. Returns how many of the bytes,
