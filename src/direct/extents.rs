@@ -355,6 +355,7 @@ impl Extents {
             self.filled = self.filled.max(number + 1);
             self.extents[number] = Extent {
                 pages,
+                history: Buffer::of_parts(),
                 ..Extent::default()
             };
             number

@@ -162,6 +162,13 @@ pub struct DirectClass {
     /// See `tried`.
     #[serde(with = "nan_as_null")]
     pub kept: f64,
+    /// `potential` and `price` of messages of ever other bounds, which are read as parts of promoted memory. copytune up to 0.1.0 did not
+    /// save them.
+    #[serde(with = "nan_as_null")]
+    pub parts_potential: f64,
+    /// See `parts_potential`.
+    #[serde(with = "nan_as_null")]
+    pub parts_price: f64,
     /// Seconds that a byte took by the kernel's copy and by a direct one, in the latest run that measured it; 0: none did.
     #[serde(with = "nan_as_null")]
     pub kernel: f64,

@@ -45,13 +45,15 @@ impl FirstReads {
 pub(super) struct Class {
     pub spent: u64,
     pub saved: u64,
-    pub worth: Worth,
+    /// Of messages with a history of their own.
+    whole: Shown,
+    /// Of messages of ever other bounds, which are read as parts of what is promoted. Where both are sent, one says nothing of the other:
+    /// UCX reads in segments of 512 KiB, of which the last has another length each time.
+    parts: Shown,
     /// Copies in this run, the kernel's and direct ones.
     pub copies: u32,
     /// With how many of them a buffer may be looked at again for which there was no credit.
     pub refused_until: u32,
-    /// What earlier runs have shown.
-    pub before: Worth,
     /// The buffers that wait.
     pub group: Group,
     /// The direct ones.
@@ -62,7 +64,30 @@ pub(super) struct Class {
     theirs: u32,
 }
 
+/// What promotions at the first send would have come to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shown {
+    pub now: Worth,
+    /// In earlier runs.
+    pub before: Worth,
+}
+
+impl Shown {
+    fn in_all(self) -> Worth {
+        self.now.plus(self.before)
+    }
+}
+
 impl Class {
+    /// What buffers of that kind have shown.
+    #[inline]
+    pub fn shown(&mut self, are_parts: bool) -> &mut Shown {
+        match are_parts {
+            true => &mut self.parts,
+            false => &mut self.whole,
+        }
+    }
+
     /// Whether peers have had more buffers promoted here than were asked for of theirs, and those that were returned are read directly often
     /// enough.
     #[inline]
@@ -83,7 +108,7 @@ impl Default for Account {
 }
 
 /// What promotions of buffers of some length have cost and saved, in all runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Paid {
     /// The shortest length of the class.
     pub bytes: usize,
@@ -91,8 +116,10 @@ pub struct Paid {
     pub spent: u64,
     /// What direct copies saved.
     pub saved: u64,
-    /// What could have been had.
+    /// What could have been had by buffers with a history of their own.
     pub worth: Worth,
+    /// The same by messages of ever other bounds.
+    pub parts: Worth,
 }
 
 impl Account {
@@ -134,7 +161,8 @@ impl Account {
         self.earlier.0 = self.earlier.0.saturating_add(spent);
         self.earlier.1 = self.earlier.1.saturating_add(saved);
         let class = self.class_of(earlier.bytes);
-        class.before = earlier.worth.fade();
+        class.whole.before = earlier.worth.fade();
+        class.parts.before = earlier.parts.fade();
         class.spent = class.spent.saturating_add(spent);
         class.saved = class.saved.saturating_add(saved);
     }
@@ -143,13 +171,14 @@ impl Account {
     pub fn paid(&self) -> impl Iterator<Item = Paid> {
         let classes = self.classes.iter().enumerate();
         classes
-            .filter(|(_, class)| class.spent | class.worth.price | class.before.price > 0)
             .map(|(power, class)| Paid {
                 bytes: 1 << power,
                 spent: class.spent,
                 saved: class.saved,
-                worth: class.worth.plus(class.before),
+                worth: class.whole.in_all(),
+                parts: class.parts.in_all(),
             })
+            .filter(|paid| paid.spent | paid.worth.price | paid.parts.price > 0)
     }
 
     /// Whether promotions of such buffers have paid so far. Or direct copies of the next shorter ones of which some were promoted would have
@@ -167,14 +196,14 @@ impl Account {
         promoted.next().is_some_and(|(shorter, class)| {
             let Worth {
                 potential, price, ..
-            } = class.worth.plus(class.before);
+            } = class.whole.in_all().plus(class.parts.in_all());
             // Twice as long buffers cost twice as much, at most.
             let times = number - shorter;
             let as_many = price.saturating_mul(1 << times);
             let likely = gain.saturating_mul(u64::from(class.copies) >> times);
             // That there are fewer of the longer ones is reckoned with here.
             let would_pay = pays(potential, price) || in_all(likely) >= as_many;
-            price > 0 && would_pay && own.worth.price <= as_many
+            price > 0 && would_pay && own.whole.now.price <= as_many
         })
     }
 
@@ -189,24 +218,23 @@ impl Account {
         class.theirs = buffers;
     }
 
-    /// Whether earlier runs have shown that promotions of such buffers at their first send pay.
+    /// Whether earlier runs have shown that promotions of such buffers at their first send pay, of either kind.
     pub fn pays_at_once(&self, bytes: usize) -> bool {
-        let class = bytes.checked_ilog2().unwrap_or(0) as usize;
-        self.classes[class].before.advice() == Advice::AtOnce
+        let Class { whole, parts, .. } = &self.classes[bytes.checked_ilog2().unwrap_or(0) as usize];
+        [whole, parts]
+            .map(|shown| shown.before.advice())
+            .contains(&Advice::AtOnce)
     }
 
-    /// A promotion that `owed` was set aside for took so long. `at_once`: it was made only for what earlier runs have shown.
+    /// A promotion that `owed` was set aside for, of a buffer with a history of its own, took so long. `at_once`: it was made only for what earlier runs have shown.
     pub(super) fn spend(&mut self, bytes: usize, owed: u64, taken: u64, at_once: bool) {
         self.repay(owed);
         self.owe(taken);
         let class = self.class_of(bytes);
-        class.worth.tried = class
-            .worth
-            .tried
-            .saturating_add(if at_once { taken } else { 0 });
         class.spent = class.spent.saturating_add(taken);
-        let price = class.worth.price.saturating_sub(owed);
-        class.worth.price = price.saturating_add(taken);
+        let worth = &mut class.whole.now;
+        worth.tried = (worth.tried).saturating_add(if at_once { taken } else { 0 });
+        worth.price = worth.price.saturating_sub(owed).saturating_add(taken);
         // There may be credit again.
         class.refused_until = 0;
     }

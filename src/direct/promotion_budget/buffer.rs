@@ -54,9 +54,19 @@ pub struct Buffer {
     saved: u64,
     /// How many promotions in a row before it have paid.
     trust: u32,
+    /// Whether it stands for messages of ever other bounds.
+    is_of_parts: bool,
 }
 
 impl Buffer {
+    /// What stands for messages of ever other bounds, which are read as parts of what is promoted.
+    pub fn of_parts() -> Self {
+        Self {
+            is_of_parts: true,
+            ..Self::default()
+        }
+    }
+
     /// Kernel copies since the last loss.
     pub fn reads(&self) -> u32 {
         self.reads
@@ -115,7 +125,7 @@ impl Buffer {
         self.reads = self.reads.saturating_add(1);
         class.copies = class.copies.saturating_add(1);
         self.missed = self.missed.saturating_add(gain);
-        class.worth.potential = class.worth.potential.saturating_add(gain);
+        self.could_save(class, gain);
         if self.is_in_group() {
             class.group.miss(gain);
         }
@@ -134,7 +144,8 @@ impl Buffer {
         let is_returned =
             urgency != Urgency::Earned && class.is_behind() && self.may_be_returned(copy.gain);
         if self.reads == 0 {
-            class.worth.price = class.worth.price.saturating_add(copy.price);
+            let worth = &mut class.shown(self.is_of_parts).now;
+            worth.price = worth.price.saturating_add(copy.price);
             if urgency == Urgency::Unknown {
                 self.joined = copy.price;
                 class.group.join(copy.price, copy.around);
@@ -149,7 +160,7 @@ impl Buffer {
         } else if self.reads < self.next && !is_open && !is_returned {
             return false;
         }
-        let advice = class.before.advice();
+        let advice = class.shown(self.is_of_parts).before.advice();
         let is_earned = self.missed >= copy.price.saturating_mul(EARNED);
         // What was asked for did not come, but may yet as long as it is not asked for again. Savings of long ago are no reason to spend.
         let most_saved = i64::try_from(copy.credit.known).unwrap_or(i64::MAX);
@@ -209,18 +220,19 @@ impl Buffer {
         copy: KernelCopy,
         urgency: Urgency,
     ) -> bool {
-        let before = account.class_of(copy.bytes).before;
+        let before = account.class_of(copy.bytes).shown(self.is_of_parts).before;
         let advice = before.advice();
         let usual = copy.price << self.losses;
         let (wanted, is_known) = match advice {
             Advice::Wait(times) => (usual.saturating_mul(times), false),
-            // What is left of the sends that earlier runs have shown must pay. Then come those that they have not.
+            // What is left of the sends that earlier runs have shown must pay. Then come those that they have not: where no history is a
+            // buffer's own, the run's end is where theirs was, most likely, so what comes after it must have shown that it pays.
             Advice::AtOnce => {
                 let in_all = before.of_a_buffer(copy.price);
                 let pays = |missed: u64| missed.saturating_add(copy.price) <= in_all;
                 match urgency == Urgency::Earned {
                     // As much again is to be left: the next longer message may need another promotion.
-                    true => (usual.max(in_all), pays(self.missed.max(usual))),
+                    true => (usual.saturating_add(in_all), pays(self.missed.max(usual))),
                     false => (usual.max(in_all), pays(self.missed)),
                 }
             }
@@ -270,9 +282,17 @@ impl Buffer {
         class.direct = class.direct.saturating_add(1);
         class.saved = class.saved.saturating_add(saved);
         if self.at_once {
-            class.worth.kept = class.worth.kept.saturating_add(saved);
+            let worth = &mut class.shown(self.is_of_parts).now;
+            worth.kept = worth.kept.saturating_add(saved);
         }
-        class.worth.potential = class.worth.potential.saturating_add(saved);
+        self.could_save(class, saved);
+    }
+
+    /// A direct copy saves so much, or would have saved it.
+    #[inline]
+    fn could_save(&self, class: &mut Class, gain: u64) {
+        let worth = &mut class.shown(self.is_of_parts).now;
+        worth.potential = worth.potential.saturating_add(gain);
     }
 
     /// What was asked for came, as is seen by a message of so many bytes: it begins anew, and what was spent counts. For what is read
@@ -285,6 +305,7 @@ impl Buffer {
             losses: self.losses,
             trust: self.trust(),
             paid: self.owed,
+            is_of_parts: self.is_of_parts,
             ..Self::default()
         };
     }
@@ -308,6 +329,7 @@ impl Buffer {
             gains: self.gains,
             losses: self.losses,
             trust: self.trust(),
+            is_of_parts: self.is_of_parts,
             ..Self::default()
         };
     }
@@ -331,6 +353,7 @@ impl Buffer {
                 true => (self.losses + 1).min(MOST_LOSSES),
                 false => 0,
             },
+            is_of_parts: self.is_of_parts,
             ..Self::default()
         };
     }

@@ -103,7 +103,7 @@ proptest! {
         if let Some((potential, price)) = learnt {
             let worth = Worth { potential, price, ..Worth::default() };
             for bytes in [1000, 10_000, 100_000] {
-                world.account.begin_with(Paid { bytes, spent: 0, saved: 0, worth }, CREDIT);
+                world.account.begin_with(Paid { bytes, worth, ..Paid::default() }, CREDIT);
             }
         }
         for (which, times, end) in steps {

@@ -43,13 +43,12 @@ fn what_is_known_to_pay_may_be_owed_longer() {
     const BUFFERS: usize = 10;
     let before = Paid {
         bytes: 65_536,
-        spent: 0,
-        saved: 0,
         worth: Worth {
             potential: 2000,
             price: 900,
             ..Worth::default()
         },
+        ..Paid::default()
     };
     let promoted_when_sent_once_more = |known: bool, buffers: usize| {
         let mut world = World::default();
@@ -103,13 +102,12 @@ fn what_is_left_of_the_usual_sends_must_pay() {
 fn what_did_not_pay_in_earlier_runs_is_promoted_later_where_it_goes_on() {
     let before = Paid {
         bytes: 65_536,
-        spent: 0,
-        saved: 0,
         worth: Worth {
             potential: 100,
             price: 900,
             ..Worth::default()
         },
+        ..Paid::default()
     };
     for (sends, promoted) in [(25, 0), (105, 0), (110, 900)] {
         let mut world = World::default();
@@ -128,7 +126,7 @@ fn what_earlier_runs_have_paid_is_not_counted_as_this_runs() {
         bytes: 65_536,
         spent: 900,
         saved: 4000,
-        worth: Worth::default(),
+        ..Paid::default()
     };
     world.account.begin_with(earlier, 1000);
     assert_eq!(world.account.totals(), (0, 0));
@@ -149,9 +147,8 @@ fn a_known_routine_does_not_outweigh_what_earlier_runs_have_shown() {
         };
         let before = Paid {
             bytes: 65_536,
-            spent: 0,
-            saved: 0,
             worth,
+            ..Paid::default()
         };
         world.account.begin_with(before, CREDIT);
         for _ in 0..10 {

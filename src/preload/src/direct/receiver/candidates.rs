@@ -140,6 +140,11 @@ pub fn set(candidates: Vec<Candidate>, classes: &[DirectClass]) {
                     tried: told(class.tried),
                     kept: told(class.kept),
                 },
+                parts: Worth {
+                    potential: told(class.parts_potential),
+                    price: told(class.parts_price),
+                    ..Worth::default()
+                },
             },
             costs: Costs {
                 kernel: per_byte(class.kernel),

@@ -79,6 +79,10 @@ impl Ranges {
 
     /// The entry of a read, new in place of the less used one.
     pub fn entry(&mut self, read: &Read) -> Option<&mut Range> {
+        self.entry_with(read, Buffer::default)
+    }
+
+    fn entry_with(&mut self, read: &Read, history: fn() -> Buffer) -> Option<&mut Range> {
         if self.pairs.is_empty() {
             self.pairs = vec![None; PAIRS];
         }
@@ -96,6 +100,7 @@ impl Ranges {
             process: read.process,
             start: read.source,
             bytes: read.bytes,
+            buffer: history(),
             ..Range::default()
         };
         Some(range)
@@ -114,7 +119,7 @@ impl Ranges {
         if !is_readable && !extents.may_be_readable(pages, generation) {
             return None;
         }
-        let range = self.entry(&read.beginning())?;
+        let range = self.entry_with(&read.beginning(), Buffer::of_parts)?;
         if range.generation != generation {
             range.generation = generation;
             range.view.forget();

@@ -19,6 +19,8 @@ impl Reader {
                 price: seconds(paid.worth.price),
                 tried: seconds(paid.worth.tried),
                 kept: seconds(paid.worth.kept),
+                parts_potential: seconds(paid.parts.potential),
+                parts_price: seconds(paid.parts.price),
                 offers: self.offers(paid.bytes, |offers| offers.direct),
                 kernel_offers: self.offers(paid.bytes, |offers| offers.by_kernel),
                 ..self.costs(paid.bytes)
