@@ -42,13 +42,22 @@ impl Owner {
 fn promotion(start: usize, bytes: usize) -> Met {
     Met {
         ranges: vec![(start, start + bytes)],
+        has_parts: false,
         notice: false,
+    }
+}
+
+fn a_part(start: usize, bytes: usize) -> Met {
+    Met {
+        has_parts: true,
+        ..promotion(start, bytes)
     }
 }
 
 fn a_slot() -> Met {
     Met {
         ranges: Vec::new(),
+        has_parts: false,
         notice: true,
     }
 }
@@ -107,7 +116,7 @@ fn a_part_is_met_by_a_message_that_has_most_of_it() {
             owner.send(START + BYTES - most + 1, 4 * BYTES, true),
             Met::default()
         );
-        assert_eq!(owner.send(start, bytes, false), promotion(START, BYTES));
+        assert_eq!(owner.send(start, bytes, false), a_part(START, BYTES));
         assert!(owner.requests.is_empty());
     }
 }

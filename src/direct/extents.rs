@@ -97,6 +97,11 @@ impl Extent {
         self.vain == MOST_VAIN && !is_less_than_most(self.asked_in_vain, pages.bytes())
     }
 
+    /// How many bytes of these pages cannot be read directly yet.
+    fn new_bytes(&self, pages: Pages) -> u64 {
+        (pages.bytes() - self.readable.common(pages)) as u64
+    }
+
     /// What is to be asked for so that a message can be read directly.
     fn wanted(&self, pages: Pages) -> Pages {
         match is_less_than_most(pages.bytes(), self.pages.bytes()) {
@@ -219,7 +224,7 @@ impl Extents {
         &mut self,
         account: &mut Account,
         pages: Pages,
-        (bytes, gain): (usize, u64),
+        bytes: usize,
         generation: u64,
     ) -> bool {
         let Some(extent) = self
@@ -230,8 +235,12 @@ impl Extents {
         };
         let is_decided = extent.is_given_up(pages);
         let is_anew = extent.vain == MOST_VAIN;
+        let is_returned = || {
+            let new = extent.new_bytes(extent.wanted(pages));
+            extent.history.may_be_returned_now() && account.part_returns.are_behind(new)
+        };
         if is_less_than_most(pages.bytes(), extent.longest)
-            || !is_decided && (is_anew || extent.history.is_due())
+            || !is_decided && (is_anew || extent.history.is_due() || is_returned())
         {
             return false;
         }
@@ -241,7 +250,7 @@ impl Extents {
         (extent.shorter, extent.longest_since) = (0, 0);
         extent.keep_owing(extent.wanted(pages), generation);
         if !is_decided {
-            extent.history.miss(account, bytes, gain);
+            extent.history.miss(account, bytes);
         }
         true
     }
@@ -262,12 +271,13 @@ impl Extents {
         extent.meet_part();
         if extent.is_short(pages.bytes()) {
             // Each promotion has its price, so that of a long message counts.
-            extent.history.miss(account, copy.bytes, copy.gain);
+            extent.history.miss(account, copy.bytes);
             return None;
         }
         let wanted = extent.wanted(pages);
+        let new = self.new_bytes(wanted);
         let copy = KernelCopy {
-            price: price(self.new_bytes(wanted)),
+            price: price(new),
             ..copy
         };
         let extent = &mut self.extents[number];
@@ -282,10 +292,12 @@ impl Extents {
         // Buffers that were promoted once show nothing for one that needs a promotion for each length that is longer than all before.
         let urgency = match is_forced {
             true => Urgency::Forced,
+            false if account.part_returns.are_behind(new as u64) => Urgency::Returned,
             false => Urgency::Earned,
         };
         let asks = extent.history.read_by_kernel(account, copy, urgency);
         asks.then(|| {
+            (account.part_returns).ask(new as u64, urgency == Urgency::Returned);
             extent.vain += 1;
             extent.asked_in_vain = wanted.bytes();
             // There can be nothing before the owner has promoted something.

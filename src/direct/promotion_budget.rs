@@ -20,6 +20,7 @@ mod account;
 mod buffer;
 mod credit;
 mod group;
+mod returns;
 mod worth;
 
 pub use account::{Account, FirstReads, Paid};
@@ -34,6 +35,8 @@ pub enum Urgency {
     Unknown,
     /// Nothing that would hold for what is asked for: only what it has missed counts, not that others have paid.
     Earned,
+    /// The same, but peers have had as much promoted here (return promotions).
+    Returned,
     /// It has a routine: an earlier run adopted it, or it is given.
     Known,
     /// Every message is to be read directly, whatever that costs.

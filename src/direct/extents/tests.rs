@@ -92,7 +92,7 @@ impl World {
             true if (self.extents).waits(
                 &mut self.account,
                 message,
-                (message.bytes(), copy.gain),
+                message.bytes(),
                 self.generation,
             ) =>
             {
@@ -330,4 +330,29 @@ fn what_has_paid_is_trusted_with_longer_messages() {
     // That one has not paid yet.
     let fourth = missed(&mut world, 128);
     assert!(fourth > third, "{third}, then {fourth}");
+}
+
+/// Who exchanges messages gains by a direct copy only where the other one's is direct, too.
+#[test]
+fn what_a_peer_has_had_promoted_here_is_asked_for_of_its_memory() {
+    /// After how many messages of 31 or 32 pages the first promotion is asked for.
+    fn messages(promoted_for_peer: usize) -> usize {
+        let mut world = World::default();
+        for number in 0..1000usize {
+            if number == 5 {
+                let bytes = (promoted_for_peer * PAGE) as u64;
+                world.account.note_parts_promoted_for_peers(bytes);
+            }
+            world.send(pages(100, 32 - number % 2));
+            if world.requests > 0 {
+                return number;
+            }
+        }
+        1000
+    }
+    let alone = messages(0);
+    assert!((10..1000).contains(&alone), "{alone}");
+    assert_eq!(messages(32), 5);
+    // Less than half of it, and it has to earn its promotion.
+    assert_eq!(messages(15), alone);
 }

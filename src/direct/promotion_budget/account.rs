@@ -1,6 +1,7 @@
 //! What promotions of one reader's buffers have cost, and direct copies saved.
 
 use super::group::Group;
+use super::returns::Returns;
 use super::worth::{Advice, Worth, in_all};
 
 /// Promotions have paid where the program has saved so many times what they cost: the next ones are of longer buffers, of which fewer may
@@ -13,11 +14,6 @@ const FIRST_READ_WEIGHT: f32 = 4.0;
 /// Classes of lengths, by powers of two.
 const CLASSES: usize = usize::BITS as usize;
 
-/// Return promotions of a length that need not have shown anything. Then each must have been read directly so often, on the average.
-const FREE_RETURNS: u32 = 32;
-/// See [`FREE_RETURNS`].
-const COPIES_OF_A_RETURN: u32 = 4;
-
 /// What promotions of one reader's buffers have cost, and direct copies saved.
 #[derive(Debug, Clone, Copy)]
 pub struct Account {
@@ -25,6 +21,8 @@ pub struct Account {
     pub(super) debt: i64,
     first_reads: FirstReads,
     classes: [Class; CLASSES],
+    /// Of messages of ever other bounds, in bytes; of others each class has its own.
+    pub(in crate::direct) part_returns: Returns,
     /// What earlier runs have spent and saved, of what the classes say.
     earlier: (u64, u64),
 }
@@ -56,12 +54,8 @@ pub(super) struct Class {
     pub refused_until: u32,
     /// The buffers that wait.
     pub group: Group,
-    /// The direct ones.
-    pub direct: u32,
-    /// Buffers that were asked for, those of them that only return what peers have done, and those that peers have had promoted here.
-    pub asked: u32,
-    pub returned: u32,
-    theirs: u32,
+    /// In buffers.
+    pub returns: Returns,
 }
 
 /// What promotions at the first send would have come to.
@@ -87,13 +81,6 @@ impl Class {
             false => &mut self.whole,
         }
     }
-
-    /// Whether peers have had more buffers promoted here than were asked for of theirs, and those that were returned are read directly often
-    /// enough.
-    #[inline]
-    pub fn is_behind(&self) -> bool {
-        self.theirs > self.asked && self.returned <= FREE_RETURNS + self.direct / COPIES_OF_A_RETURN
-    }
 }
 
 impl Default for Account {
@@ -102,6 +89,7 @@ impl Default for Account {
             debt: 0,
             first_reads: FirstReads(FIRST_READ_PART),
             classes: [Class::default(); CLASSES],
+            part_returns: Returns::default(),
             earlier: (0, 0),
         }
     }
@@ -211,11 +199,16 @@ impl Account {
     #[inline]
     pub fn note_promoted_for_peers(&mut self, bytes: usize, buffers: u32) {
         let class = self.class_of(bytes);
-        if buffers > class.theirs {
+        if class.returns.note(buffers.into()) {
             // More may be owed for them.
             class.refused_until = class.copies;
         }
-        class.theirs = buffers;
+    }
+
+    /// The same for messages of ever other bounds: so many bytes of them.
+    #[inline]
+    pub fn note_parts_promoted_for_peers(&mut self, bytes: u64) {
+        self.part_returns.note(bytes);
     }
 
     /// Whether earlier runs have shown that promotions of such buffers at their first send pay, of either kind.

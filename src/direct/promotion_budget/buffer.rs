@@ -94,6 +94,12 @@ impl Buffer {
         gain > 0 && self.owed == 0 && self.losses == 0
     }
 
+    /// What stands for messages of ever other bounds: whether it would be asked for now where peers have had as much promoted here.
+    #[inline]
+    pub fn may_be_returned_now(&self) -> bool {
+        !self.is_refused && self.may_be_returned(self.gain)
+    }
+
     /// Whether [`Self::waits`] would say that something is to be decided.
     #[inline]
     pub fn is_due(&self) -> bool {
@@ -107,16 +113,17 @@ impl Buffer {
         let may_be_granted = !self.is_refused || class.copies >= class.refused_until;
         let is_due = (self.is_due() && may_be_granted)
             || (class.group.is_open() && self.is_in_group())
-            || (class.is_behind() && self.may_be_returned(self.gain) && !self.is_refused);
+            || (class.returns.are_behind(1) && self.may_be_returned(self.gain) && !self.is_refused);
         if !is_due {
             self.count(class, self.gain);
         }
         !is_due
     }
 
-    /// The kernel has copied it, and nothing is to be decided now.
-    pub fn miss(&mut self, account: &mut Account, bytes: usize, gain: u64) {
-        self.count(account.class_of(bytes), gain);
+    /// The kernel has copied it, and nothing is to be decided now. A direct copy is taken to have saved what it would have at the last
+    /// decision: to reckon that anew takes a tenth of what a message of 64 KiB does.
+    pub fn miss(&mut self, account: &mut Account, bytes: usize) {
+        self.count(account.class_of(bytes), self.gain);
     }
 
     /// One more kernel copy, in whose place a direct one would have saved so much.
@@ -141,8 +148,12 @@ impl Buffer {
     ) -> bool {
         let class = account.class_of(copy.bytes);
         let is_open = class.group.is_open() && self.is_in_group();
-        let is_returned =
-            urgency != Urgency::Earned && class.is_behind() && self.may_be_returned(copy.gain);
+        let is_behind = match urgency {
+            Urgency::Earned => false,
+            Urgency::Returned => true,
+            _ => class.returns.are_behind(1),
+        };
+        let is_returned = is_behind && self.may_be_returned(copy.gain);
         if self.reads == 0 {
             let worth = &mut class.shown(self.is_of_parts).now;
             worth.price = worth.price.saturating_add(copy.price);
@@ -194,14 +205,17 @@ impl Buffer {
             _ if is_returned => true,
             _ if self.reads < AT_ONCE << self.losses => false,
             Urgency::Known if !matches!(advice, Advice::Wait(_)) => true,
-            Urgency::Known | Urgency::Unknown | Urgency::Earned => {
-                self.has_shown_enough(account, copy, urgency)
+            Urgency::Known | Urgency::Unknown | Urgency::Earned | Urgency::Returned => {
+                self.has_shown_enough(account, copy)
             }
         };
         if is_worth_it {
             let class = account.class_of(copy.bytes);
-            class.asked = class.asked.saturating_add(1);
-            class.returned = class.returned.saturating_add(u32::from(is_returned));
+            match self.is_of_parts {
+                // In whole pages: whoever asks knows how many.
+                true => {}
+                false => class.returns.ask(1, is_returned),
+            }
             let joined = core::mem::take(&mut self.joined);
             if joined > 0 {
                 class.group.leave(self.missed, joined);
@@ -214,12 +228,7 @@ impl Buffer {
     }
 
     /// Whether what it has missed, others have shown, or earlier runs have, is worth its promotion; else it waits.
-    fn has_shown_enough(
-        &mut self,
-        account: &mut Account,
-        copy: KernelCopy,
-        urgency: Urgency,
-    ) -> bool {
+    fn has_shown_enough(&mut self, account: &mut Account, copy: KernelCopy) -> bool {
         let before = account.class_of(copy.bytes).shown(self.is_of_parts).before;
         let advice = before.advice();
         let usual = copy.price << self.losses;
@@ -230,13 +239,13 @@ impl Buffer {
             Advice::AtOnce => {
                 let in_all = before.of_a_buffer(copy.price);
                 let pays = |missed: u64| missed.saturating_add(copy.price) <= in_all;
-                match urgency == Urgency::Earned {
+                match self.is_of_parts {
                     // As much again is to be left: the next longer message may need another promotion.
                     true => (usual.saturating_add(in_all), pays(self.missed.max(usual))),
                     false => (usual.max(in_all), pays(self.missed)),
                 }
             }
-            Advice::None if urgency == Urgency::Earned => (usual >> self.trust(), false),
+            Advice::None if self.is_of_parts => (usual >> self.trust(), false),
             Advice::None => (usual, account.pays(copy.bytes, copy.gain)),
         };
         let left = wanted.saturating_sub(self.missed);
@@ -277,9 +286,13 @@ impl Buffer {
             let owed = core::mem::take(&mut self.owed);
             account.spend(bytes, owed, price(), self.at_once);
         }
+        let returns = match self.is_of_parts {
+            true => &mut account.part_returns,
+            false => &mut account.class_of(bytes).returns,
+        };
+        returns.count_direct();
         let class = account.class_of(bytes);
         class.copies = class.copies.saturating_add(1);
-        class.direct = class.direct.saturating_add(1);
         class.saved = class.saved.saturating_add(saved);
         if self.at_once {
             let worth = &mut class.shown(self.is_of_parts).now;

@@ -59,6 +59,8 @@ impl Message {
 pub struct Met {
     /// Ranges of it, from start to end, that are to be promoted.
     pub ranges: Vec<(usize, usize)>,
+    /// Whether some of them are parts of what has ever other bounds.
+    pub has_parts: bool,
     /// Whether it is to have a notice.
     pub notice: bool,
 }
@@ -143,7 +145,11 @@ impl Requests {
             };
             match request.kind {
                 _ if !is_over => {}
-                RequestKind::Promotion | RequestKind::Part => met.ranges.push(range),
+                RequestKind::Promotion => met.ranges.push(range),
+                RequestKind::Part => {
+                    met.ranges.push(range);
+                    met.has_parts = true;
+                }
                 RequestKind::Notice => met.notice = message.can_be_shown(),
             }
             !is_over && request.chances > 0

@@ -303,7 +303,7 @@ impl Owner {
             let joined = (self.batch).join((message.start, message.end), met.ranges, call);
             self.requests.put_back(joined.left);
             if let Some(together) = joined.now {
-                self.promote(arena, &together, sends);
+                self.promote(arena, &together, (sends, met.has_parts));
             }
         } else {
             self.requests.put_back(self.batch.pass(call));
@@ -330,7 +330,7 @@ impl Owner {
     }
 
     /// Moves the requested whole pages of the messages, where they may be moved.
-    fn promote(&mut self, arena: &Arena, together: &Together, sends: u32) {
+    fn promote(&mut self, arena: &Arena, together: &Together, (sends, has_parts): (u32, bool)) {
         let spans = together.spans();
         let pages = |&(start, end): &(usize, usize)| pages_of(start, end, together.asked.clone());
         let pages: Vec<(usize, usize)> = spans.iter().flat_map(pages).collect();
@@ -370,10 +370,14 @@ impl Owner {
                 return;
             }
             let moved = self.move_pages(arena, &pages, &areas, (began, together.buffers.len()));
-            if moved > 0 {
-                // A long message may be read, and so asked for, in several parts.
-                let lengths = together.asked.iter().map(|&(start, end)| end - start);
-                lengths.for_each(returns::count);
+            match has_parts {
+                true => returns::count_parts(moved),
+                false if moved > 0 => {
+                    // A long message may be read, and so asked for, in several pieces.
+                    let lengths = together.asked.iter().map(|&(start, end)| end - start);
+                    lengths.for_each(returns::count);
+                }
+                false => {}
             }
             self.burst.end(clock::now(), asks.then_some(began));
         }

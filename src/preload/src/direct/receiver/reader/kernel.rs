@@ -129,8 +129,8 @@ impl Reader {
             && let Some(peer) = &known.peer
         {
             let generation = peer.words().generation.load(Acquire);
-            let missed = (read.bytes, known.mechanisms.expected_gain(read.bytes));
-            if (known.extents).waits(&mut self.account, pages, missed, generation) {
+            (self.account).note_parts_promoted_for_peers(returns::promoted_parts());
+            if (known.extents).waits(&mut self.account, pages, read.bytes, generation) {
                 return;
             }
         }
