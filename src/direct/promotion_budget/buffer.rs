@@ -106,12 +106,19 @@ impl Buffer {
         self.reads.saturating_add(1) >= self.next
     }
 
+    /// Whether there was no credit for it, and so few copies of its class came since that there is none yet.
+    #[inline]
+    pub fn is_refused_still(&self, account: &mut Account, bytes: usize) -> bool {
+        let class = account.class_of(bytes);
+        self.is_refused && class.copies < class.refused_until
+    }
+
     /// The kernel has copied it. True: that was counted, and nothing can be decided yet, so [`Self::read_by_kernel`] need not be asked.
     #[inline]
     pub fn waits(&mut self, account: &mut Account, bytes: usize) -> bool {
+        let is_decided_now = self.is_due() && !self.is_refused_still(account, bytes);
         let class = account.class_of(bytes);
-        let may_be_granted = !self.is_refused || class.copies >= class.refused_until;
-        let is_due = (self.is_due() && may_be_granted)
+        let is_due = is_decided_now
             || (class.group.is_open() && self.is_in_group())
             || (class.returns.are_behind(1) && self.may_be_returned(self.gain) && !self.is_refused);
         if !is_due {

@@ -133,6 +133,16 @@ impl Words {
         }
     }
 
+    /// A try at promoting so many bytes took so many nanoseconds. Where no promotion was timed, that tells what those of this machine take.
+    pub fn note_tried(&self, nanoseconds: f64, bytes: usize) {
+        if self.told[0].load(Ordering::Relaxed) == LATEST_PRICES {
+            let moving =
+                self.mebibyte.load(Ordering::Relaxed) as f64 * bytes as f64 / f64::from(1 << 20);
+            self.around
+                .store((nanoseconds - moving).max(0.0) as u64, Ordering::Relaxed);
+        }
+    }
+
     /// What the next run may begin with; 0: nothing was found.
     pub fn found_price(&self) -> (f64, f64) {
         let found = |mean: &AtomicU64, told: &AtomicU64, usual| match told.load(Ordering::Relaxed) {

@@ -1,11 +1,13 @@
 //! What a process does in MPI_Init, so that its first promotion need not.
 
-use super::OWNER;
-use crate::direct::shared::headroom;
+use super::{OWNER, Owner};
+use crate::direct::shared::switches::keeps_private;
+use crate::direct::shared::{headroom, promoted};
 use crate::sys::cancellation::held_back;
 use crate::sys::clock;
 use crate::sys::log::{self, Level};
 use copytune_protocol::arena::{self, Arena};
+use copytune_protocol::smaps::Area;
 use copytune_protocol::{PAGE, notices};
 
 /// Pages of a try, and tries.
@@ -27,6 +29,7 @@ pub fn prepare() {
             owner.may_map(arena, 0);
             if headroom::is_for(TRIES * TRIED_PAGES * PAGE, 0) {
                 try_pages(arena);
+                owner.try_promotions(arena);
             }
         }
     });
@@ -58,5 +61,51 @@ fn try_pages(arena: &Arena) {
     if let Some(fastest) = (0..TRIES).filter_map(try_some).min() {
         let page = clock::milliseconds(fastest) / TRIED_PAGES as f64;
         arena.words().note_page(1e6 * page);
+    }
+}
+
+impl Owner {
+    /// Promotes memory of its own some times, and so learns what a promotion takes here: receivers wait until as much was missed. The
+    /// first try meets all of it anew, the others find it in the caches, and the program's promotions lie in between: of 52 KiB they took
+    /// 0.07 ms where the first try took 0.07 to 0.09 and the others 0.02.
+    fn try_promotions(&mut self, arena: &Arena) {
+        if !self.promoted.is_empty() || keeps_private() {
+            return;
+        }
+        let first = self.try_promotion(arena);
+        let others = (1..TRIES).filter_map(|_| self.try_promotion(arena));
+        if let (Some(first), Some(fastest)) = (first, others.min()) {
+            let milliseconds = clock::milliseconds(first.midpoint(fastest));
+            (arena.words()).note_tried(1e6 * milliseconds, TRIED_PAGES * PAGE);
+        }
+    }
+
+    /// How many ticks it took.
+    fn try_promotion(&mut self, arena: &Arena) -> Option<u64> {
+        const BYTES: usize = TRIED_PAGES * PAGE;
+        const BOTH: i32 = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+        // SAFETY: new memory.
+        let place = unsafe { libc::mmap(core::ptr::null_mut(), BYTES, BOTH, flags, -1, 0) };
+        if place == libc::MAP_FAILED {
+            return None;
+        }
+        let start = place as usize;
+        let area = Area {
+            start,
+            end: start + BYTES,
+            huge: false,
+        };
+        let began = clock::now();
+        let are_known = self.devices.are_as_many();
+        let moved = self.move_in(arena, area);
+        let taken = clock::now().wrapping_sub(began);
+        // SAFETY: this function's own memory, whether it was moved or not.
+        unsafe { libc::munmap(place, BYTES) };
+        if let Some(range) = self.promoted.pop() {
+            self.give_back(arena, range.offset, range.bytes);
+        }
+        promoted::forget();
+        (are_known && moved == Some(BYTES)).then_some(taken)
     }
 }
