@@ -113,7 +113,8 @@ impl Extent {
     /// What was asked for has perhaps come, with a message that holds more than can be read yet. Or it still may, beside what is asked
     /// for now: only a request for some of the same pages takes the place of another one.
     fn keep_owing(&mut self, wanted: Pages, generation: u64) {
-        if self.asked_in != generation || self.asked.common(wanted) == 0 {
+        let request = wanted.without(self.readable);
+        if self.asked_in != generation || self.request.common(request) == 0 {
             self.history.keep_owing();
         }
     }
@@ -161,6 +162,8 @@ struct Extent {
     history: Buffer,
     /// What was asked for, in which of the owner's generations, and how often in a row nothing of it was seen to come.
     asked: Pages,
+    /// That without what could be read then.
+    request: Pages,
     asked_in: u64,
     vain: u8,
     /// Bytes of the last such request.
@@ -253,7 +256,8 @@ impl Extents {
         (extent.shorter, extent.longest_since) = (0, 0);
         extent.keep_owing(extent.wanted(pages), generation);
         if !is_decided {
-            extent.history.miss(account, bytes);
+            let gain = extent.history.known_gain(bytes);
+            extent.history.miss(account, bytes, gain);
         }
         true
     }
@@ -274,7 +278,7 @@ impl Extents {
         extent.meet_part();
         if extent.is_short(pages.bytes()) {
             // Each promotion has its price, so that of a long message counts.
-            extent.history.miss(account, copy.bytes);
+            extent.history.miss(account, copy.bytes, copy.gain);
             return None;
         }
         let wanted = extent.wanted(pages);
@@ -307,7 +311,8 @@ impl Extents {
             (extent.asked, extent.asked_in) = (wanted, generation);
             (extent.generation, extent.tries) = (generation, MOST_TRIES);
             // A message that has most of all, but nothing of what is new, must not be taken for what was asked for.
-            wanted.without(extent.readable)
+            extent.request = wanted.without(extent.readable);
+            extent.request
         })
     }
 
