@@ -252,11 +252,39 @@ fn the_first_long_promotion_tells_what_pages_take_and_the_next_run_knows_it() {
     assert!((1.3e-3..1.5e-3).contains(&other), "slowly: {other}");
 }
 
-/// What one asks that has promoted nothing yet.
+/// What one asks that has promoted something, and does not know what that took.
 fn owner() -> &'static Words {
     let words: &Words = shared();
     words.begin_with_usual_price();
+    words.announce();
     words
+}
+
+/// The first promotion meets everything anew. What tries took tells what is to be expected where no run has timed a promotion.
+#[test]
+fn what_tries_take_tells_what_is_around_a_promotion_and_the_first_takes_that_twice() {
+    const TRIED: usize = 32 << 10;
+    let words: &Words = shared();
+    words.begin_with_usual_price();
+    let moving = words.price(MEBIBYTE) - words.price(0);
+    let tried = 40e-6 + moving / 32.0;
+    words.note_tried(1e9 * tried, TRIED);
+    let near = |price: f64, expected: f64| (price - expected).abs() < 2e-9;
+    assert!(near(words.price(0), 80e-6), "{}", words.price(0));
+    assert!(near(words.price(MEBIBYTE), 80e-6 + moving));
+    assert_eq!(words.found_price(), (0.0, 0.0), "it is nothing to remember");
+    words.announce();
+    assert!(near(words.price(TRIED), tried), "{}", words.price(TRIED));
+    // Tries that are faster than what moving their pages should take.
+    words.note_tried(1.0, TRIED);
+    assert_eq!(words.price(0), 0.0);
+
+    let known: &Words = shared();
+    known.begin_with_usual_price();
+    known.begin_with_price((30e-6, 5e-4));
+    known.note_tried(1e6, TRIED);
+    known.announce();
+    assert!(near(known.price(0), 30e-6), "{}", known.price(0));
 }
 
 /// Before a promotion was timed, in this run or an earlier one, what a page takes to make tells what it will take.
