@@ -238,12 +238,9 @@ impl Extents {
         };
         let is_decided = extent.is_given_up(pages);
         let is_anew = extent.vain == MOST_VAIN;
-        let is_returned = || {
-            let new = extent.new_bytes(extent.wanted(pages));
-            extent.history.may_be_returned_now() && account.part_returns.are_behind(new)
-        };
-        let is_returned = is_returned();
         let history = &extent.history;
+        let is_returned = history.may_be_returned_now()
+            && (account.part_returns).are_behind(extent.new_bytes(extent.wanted(pages)));
         let is_due = history.is_due() && !history.is_refused_still(account, bytes);
         if is_less_than_most(pages.bytes(), extent.longest)
             || !is_decided && (is_anew || is_due || is_returned)

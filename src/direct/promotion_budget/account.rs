@@ -219,7 +219,8 @@ impl Account {
             .contains(&Advice::AtOnce)
     }
 
-    /// A promotion that `owed` was set aside for, of a buffer with a history of its own, took so long. `at_once`: it was made only for what earlier runs have shown.
+    /// A promotion that `owed` was set aside for, of a buffer with a history of its own, took so long. `at_once`: it was made only for what
+    /// earlier runs have shown.
     pub(super) fn spend(&mut self, bytes: usize, owed: u64, taken: u64, at_once: bool) {
         self.repay(owed);
         self.owe(taken);

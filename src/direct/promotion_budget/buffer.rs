@@ -138,7 +138,7 @@ impl Buffer {
     #[inline]
     pub fn known_gain(&self, bytes: usize) -> u64 {
         match bytes < self.decided {
-            true => self.gain * bytes as u64 / self.decided as u64,
+            true => self.gain.saturating_mul(bytes as u64) / self.decided as u64,
             false => self.gain,
         }
     }

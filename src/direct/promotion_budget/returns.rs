@@ -25,7 +25,7 @@ impl Returns {
     #[inline]
     pub fn are_behind(&self, by: u64) -> bool {
         self.theirs > self.asked
-            && self.asked + by / 2 <= self.theirs
+            && self.asked.saturating_add(by / 2) <= self.theirs
             && self.returned <= FREE + self.direct / COPIES_OF_ONE
     }
 
