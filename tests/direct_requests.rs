@@ -278,10 +278,12 @@ fn what_tries_take_tells_what_is_around_a_promotion_and_the_first_takes_that_twi
     // Tries that are faster than what moving their pages should take.
     words.note_tried(1.0, TRIED);
     assert_eq!(words.price(0), 0.0);
+    assert!(!words.is_price_known());
 
     let known: &Words = shared();
     known.begin_with_usual_price();
     known.begin_with_price((30e-6, 5e-4));
+    assert!(known.is_price_known());
     known.note_tried(1e6, TRIED);
     known.announce();
     assert!(near(known.price(0), 30e-6), "{}", known.price(0));

@@ -98,8 +98,8 @@ impl Extent {
     }
 
     /// How many bytes of these pages cannot be read directly yet.
-    fn new_bytes(&self, pages: Pages) -> u64 {
-        (pages.bytes() - self.readable.common(pages)) as u64
+    fn new_bytes(&self, pages: Pages) -> usize {
+        pages.bytes() - self.readable.common(pages)
     }
 
     /// What is to be asked for so that a message can be read directly.
@@ -192,8 +192,8 @@ impl Extents {
 
     /// How many bytes of these pages lie outside of the readable part that has most of them.
     pub fn new_bytes(&self, pages: Pages) -> usize {
-        let common = |extent: &Extent| extent.readable.common(pages);
-        pages.bytes() - self.filled().iter().map(common).max().unwrap_or(0)
+        let new = self.filled().iter().map(|extent| extent.new_bytes(pages));
+        new.min().unwrap_or(pages.bytes())
     }
 
     /// Whether a message has no history of its own: at least half of its pages were met as parts of other messages, or some of them as
@@ -240,7 +240,7 @@ impl Extents {
         let is_anew = extent.vain == MOST_VAIN;
         let history = &extent.history;
         let is_returned = history.may_be_returned_now()
-            && (account.part_returns).are_behind(extent.new_bytes(extent.wanted(pages)));
+            && (account.part_returns).are_behind(extent.new_bytes(extent.wanted(pages)) as u64);
         let is_due = history.is_due() && !history.is_refused_still(account, bytes);
         if is_less_than_most(pages.bytes(), extent.longest)
             || !is_decided && (is_anew || is_due || is_returned)

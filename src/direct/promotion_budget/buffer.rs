@@ -95,7 +95,7 @@ impl Buffer {
         gain > 0 && self.owed == 0 && self.losses == 0
     }
 
-    /// What stands for messages of ever other bounds: whether it would be asked for now where peers have had as much promoted here.
+    /// The same by what is known of the gain, unless there was no credit.
     #[inline]
     pub fn may_be_returned_now(&self) -> bool {
         !self.is_refused && self.may_be_returned(self.gain)
@@ -121,7 +121,7 @@ impl Buffer {
         let class = account.class_of(bytes);
         let is_due = is_decided_now
             || (class.group.is_open() && self.is_in_group())
-            || (class.returns.are_behind(1) && self.may_be_returned(self.gain) && !self.is_refused);
+            || (class.returns.are_behind(1) && self.may_be_returned_now());
         if !is_due {
             self.count(class, self.gain);
         }
@@ -228,10 +228,9 @@ impl Buffer {
         };
         if is_worth_it {
             let class = account.class_of(copy.bytes);
-            match self.is_of_parts {
-                // In whole pages: whoever asks knows how many.
-                true => {}
-                false => class.returns.ask(1, is_returned),
+            // Of parts, whoever asks knows how many bytes.
+            if !self.is_of_parts {
+                class.returns.ask(1, is_returned);
             }
             let joined = core::mem::take(&mut self.joined);
             if joined > 0 {

@@ -138,9 +138,14 @@ impl Words {
         }
     }
 
+    /// Whether a promotion was timed, in this run or an earlier one.
+    pub fn is_price_known(&self) -> bool {
+        self.told[0].load(Ordering::Relaxed) > LATEST_PRICES
+    }
+
     /// A try at promoting so many bytes took so many nanoseconds. Where no promotion was timed, that tells what those of this machine take.
     pub fn note_tried(&self, nanoseconds: f64, bytes: usize) {
-        if self.told[0].load(Ordering::Relaxed) == LATEST_PRICES {
+        if !self.is_price_known() {
             let moving =
                 self.mebibyte.load(Ordering::Relaxed) as f64 * bytes as f64 / f64::from(1 << 20);
             self.around

@@ -370,14 +370,12 @@ impl Owner {
                 return;
             }
             let moved = self.move_pages(arena, &pages, &areas, (began, together.buffers.len()));
-            match has_parts {
-                true => returns::count_parts(moved),
-                false if moved > 0 => {
-                    // A long message may be read, and so asked for, in several pieces.
-                    let lengths = together.asked.iter().map(|&(start, end)| end - start);
-                    lengths.for_each(returns::count);
-                }
-                false => {}
+            if has_parts {
+                returns::count_parts(moved);
+            } else if moved > 0 {
+                // A long message may be read, and so asked for, in several pieces.
+                let lengths = together.asked.iter().map(|&(start, end)| end - start);
+                lengths.for_each(returns::count);
             }
             self.burst.end(clock::now(), asks.then_some(began));
         }
