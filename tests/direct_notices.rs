@@ -1,4 +1,4 @@
-//! Messages whose blocking senders tell where they lie (tests/programs/direct_notices.c): which are told of, and that every byte
+//! Messages whose senders tell where they lie (tests/programs/direct_notices.c): which are told of, and that every byte
 //! arrives whatever becomes of the memory, the thread or the process. That the words are right, tests/direct_slot.rs shows.
 
 mod common;
@@ -55,7 +55,7 @@ ways! {
     sends_that_receive_too("sendrecv", Told::Most);
     buffered_sends("bsend", Told::None);
     sends_that_are_overwritten("replace", Told::None);
-    nonblocking_sends("isend", Told::None);
+    nonblocking_sends("isend", Told::Most);
     buffers_that_change_places("exchanged", Told::Some);
     other_memory_in_between("alternating", Told::Some);
     memory_that_is_given_back("given_back", Told::Some);

@@ -28,13 +28,13 @@ impl Owner {
     }
 
     /// A send of so many bytes; returns what it meets.
-    fn send(&mut self, start: usize, bytes: usize, is_blocking: bool) -> Met {
+    fn send(&mut self, start: usize, bytes: usize, is_followed: bool) -> Met {
         (self.seen, _) = self.requests.collect(self.words, self.seen);
         self.requests.met_by(Message {
             start,
             end: start + bytes,
             is_contiguous: true,
-            is_blocking,
+            is_followed,
         })
     }
 }
@@ -65,14 +65,14 @@ fn a_slot() -> Met {
 #[test]
 fn a_promotion_is_met_by_any_message_around_it() {
     for (start, bytes) in [(START, BYTES), (START - 16, 2 * BYTES)] {
-        for is_blocking in [true, false] {
+        for is_followed in [true, false] {
             let mut owner = Owner::new();
             owner.words.ask(START, BYTES, RequestKind::Promotion);
-            assert_eq!(owner.send(START, BYTES - 1, is_blocking), Met::default());
-            assert_eq!(owner.send(START + 1, BYTES, is_blocking), Met::default());
-            let met = owner.send(start, bytes, is_blocking);
+            assert_eq!(owner.send(START, BYTES - 1, is_followed), Met::default());
+            assert_eq!(owner.send(START + 1, BYTES, is_followed), Met::default());
+            let met = owner.send(start, bytes, is_followed);
             assert_eq!(met, promotion(START, BYTES));
-            assert_eq!(owner.send(start, bytes, is_blocking), Met::default());
+            assert_eq!(owner.send(start, bytes, is_followed), Met::default());
             assert!(owner.requests.is_empty());
         }
     }
@@ -139,12 +139,12 @@ fn a_part_takes_the_place_of_others_of_the_same_memory() {
 
 #[test]
 fn short_messages_gain_where_they_are_shown_or_have_no_edges() {
-    let gains = |start, bytes, is_blocking| {
+    let gains = |start, bytes, is_followed| {
         let message = Message {
             start,
             end: start + bytes,
             is_contiguous: true,
-            is_blocking,
+            is_followed,
         };
         message.may_gain()
     };

@@ -114,6 +114,14 @@ fn the_command_exports_nothing_of_it() {
     }
 }
 
+/// Of MPI 4.1 (3.7.6) and MPICH from 4.1 on, which need not be installed: they tell a program that its buffer is its own again.
+const NEWER: [&str; 4] = [
+    "MPI_Request_get_status_all",
+    "MPI_Request_get_status_any",
+    "MPI_Request_get_status_some",
+    "MPIX_Request_is_complete",
+];
+
 #[test]
 fn every_installed_spelling_is_intercepted() {
     let ours = exports(&common::shim());
@@ -133,7 +141,11 @@ fn every_installed_spelling_is_intercepted() {
         }
     }
     // The other way round: what no library has is a slip of the pen, or a call of another extension.
-    let unknown: Vec<_> = calls.difference(&seen).collect();
+    let newer: BTreeSet<String> = NEWER.iter().map(|name| name.to_lowercase()).collect();
+    let unknown: Vec<_> = calls
+        .difference(&seen)
+        .filter(|name| !newer.contains(*name))
+        .collect();
     assert!(
         unknown.is_empty(),
         "no installed library exports {unknown:?}"

@@ -95,6 +95,8 @@ pub enum Role {
         /// What peers may read while the call lasts, where that is known.
         sources: &'static [Source],
     },
+    /// Tells whether operations are over, and leaves their requests.
+    Inspect,
     /// Anything else that is a node of the flowgraph: probes, partitioned-communication signals.
     Node,
     /// MPI_Init, MPI_Init_thread (its granted level at position 3 of C, 1 of Fortran) and MPI_Session_init.
@@ -281,7 +283,13 @@ pub static CALLS: &[Call] = &[
     finish("MPI_Testsome", 5, Finish::Some),
     call("MPI_Cancel", 1, Role::Forget, false),
     call("MPI_Request_free", 1, Role::Forget, false),
-    node("MPI_Request_get_status", 3),
+    call("MPI_Request_get_status", 3, Role::Inspect, false),
+    // MPI 4.1.
+    recent(call("MPI_Request_get_status_all", 4, Role::Inspect, false)),
+    recent(call("MPI_Request_get_status_any", 5, Role::Inspect, false)),
+    recent(call("MPI_Request_get_status_some", 5, Role::Inspect, false)),
+    // MPICH from 4.1 on.
+    recent(call("MPIX_Request_is_complete", 1, Role::Inspect, false)),
     node("MPI_Probe", 4),
     node("MPI_Iprobe", 5),
     node("MPI_Mprobe", 5),
@@ -479,6 +487,12 @@ impl Call {
             }
         }
         all
+    }
+
+    /// Whether the program may learn from it that an operation is over that an earlier call began, so that it may use the
+    /// operation's buffer again when this call returns.
+    pub const fn may_end_others(&self) -> bool {
+        matches!(self.role, Role::Finish(_) | Role::Forget | Role::Inspect)
     }
 
     /// Number of arguments in this binding.

@@ -1,7 +1,7 @@
 //! Generates one exported symbol per spelling of each call in the table (src/mpi/calls.rs).
 //!
 //! rustc hides what assembly files define, so each symbol is a naked function. In a dormant thread it jumps to the
-//! next implementation, except for sends that must be seen. Otherwise it passes its entry point and the offset of the
+//! next implementation, except for sends, and ends of sends, that must be seen. Otherwise it passes its entry point and the offset of the
 //! thread's words to the wrapper for the number of words that its arguments take on the stack.
 
 #[path = "../mpi/calls.rs"]
@@ -38,7 +38,7 @@ fn main() {
             )
             .unwrap();
             write!(stacked_words, "{stacked}, ").unwrap();
-            let (look, wake, operands) = match sends(call) {
+            let (look, wake, operands) = match is_looked_at(call) {
                 true => (LOOK, WAKE, OPERANDS),
                 false => ("", "", ""),
             };
@@ -82,7 +82,7 @@ fn main() {
     );
 }
 
-/// Dormant: must sends be seen (src/direct/shared/attention.rs)? No argument is passed in rax.
+/// Dormant: must sends and their ends be seen (src/direct/shared/attention.rs)? No argument is passed in rax.
 const LOOK: &str = r#""mov rax, qword ptr [rip + {requested}]", "mov rax, qword ptr [rax]",
     "cmp rax, qword ptr [rip + {acknowledged}]", "jne 2f","#;
 /// They must. A set carry would tell the wrapper that the counter has underflowed.
@@ -90,10 +90,11 @@ const WAKE: &str = r#""2:", "clc", "jmp {wrapper}","#;
 /// The symbols that both refer to.
 const OPERANDS: &str = "requested = sym direct::REQUESTED, acknowledged = sym direct::ACKNOWLEDGED";
 
-/// Whether peers may read what this call sends, so that it must be seen.
-fn sends(call: &calls::Call) -> bool {
+/// Whether peers may read what this call sends, or what it may tell to be over, so that it must be seen.
+fn is_looked_at(call: &calls::Call) -> bool {
     use calls::{Completion, Role};
     match call.role {
+        _ if call.may_end_others() => true,
         Role::Start | Role::StartAll => true,
         Role::Collective { sources, .. } => !sources.is_empty(),
         Role::Transfer {

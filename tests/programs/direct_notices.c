@@ -1,4 +1,4 @@
-/* Messages whose blocking senders tell where they lie: direct_notices WAY [MICROSECONDS]. Every byte is checked. */
+/* Messages whose senders tell where they lie: direct_notices WAY [MICROSECONDS]. Every byte is checked. */
 #define _GNU_SOURCE
 #define LENGTH_IN_PAGES 24
 #include "direct_exchange.h"

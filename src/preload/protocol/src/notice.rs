@@ -1,5 +1,6 @@
-//! What a sender shows of a message while it is inside a blocking send of it. Meanwhile the program neither writes
-//! the buffer nor unmaps it (MPI 4.0, 3.4), so a notice stays true. For any other send the receiver asks the kernel.
+//! What a sender shows of a message while it is sent: inside a blocking send, or from a nonblocking one until the program may know that
+//! it is over. Meanwhile the program neither writes the buffer nor unmaps it (MPI 4.0, 3.4 and 3.7.2), so a notice stays true. For any
+//! other send the receiver asks the kernel.
 //!
 //! A notice holds the bytes before the first and after the last whole page: those pages hold other data of the
 //! program, too, and cannot be shared. It also tells where in the arena the whole pages lie, which the sender asks
@@ -131,6 +132,11 @@ impl Notice {
         self.is_shown() && first < end as u64 && (start as u64) < first.saturating_add(bytes)
     }
 
+    /// Whether it is known when the thread that shows it ends: others do not tell where their messages lie.
+    pub fn is_held(&self) -> bool {
+        self.life.load(Relaxed) != NO_LIFE
+    }
+
     /// Whether that life shows it.
     pub fn is_shown_by(&self, life: usize) -> bool {
         self.is_shown() && self.life.load(Relaxed) == life as u64
@@ -159,7 +165,23 @@ impl Notice {
         };
         let page = Some(place / PAGE as u64).filter(|page| page >> LOCATION_BITS == 0);
         let answer = number << LOCATION_BITS | page.unwrap_or(0);
+        // It need not have been promised.
+        self.asking.store(number, Relaxed);
         self.answer.store(answer, Release);
+    }
+
+    /// Whether the message's ends are those that are shown.
+    ///
+    /// # Safety
+    /// The notice lies in the calling process's own arena and is that message's, which is readable.
+    pub unsafe fn holds_ends(&self, start: usize, bytes: usize) -> bool {
+        let (head, tail) = ends(start, bytes);
+        let room = self.room();
+        // SAFETY: both ends are parts of the message, and lie one after the other in the room (`show`).
+        unsafe {
+            is_same(room, start as *const u8, head)
+                && is_same(room.add(head), (start + bytes - tail) as *const u8, tail)
+        }
     }
 
     /// The number of that message, if it is shown and its owner locates it.
@@ -272,8 +294,15 @@ pub enum Location {
 unsafe fn renew(target: *mut u8, source: *const u8, bytes: usize, copy: Copy) {
     // SAFETY: as the caller promises.
     unsafe {
-        if libc::memcmp(target.cast(), source.cast(), bytes) != 0 {
+        if !is_same(target, source, bytes) {
             copy(target, source, bytes);
         }
     }
+}
+
+/// # Safety
+/// Both ranges are valid for `bytes` bytes.
+unsafe fn is_same(one: *const u8, other: *const u8, bytes: usize) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { libc::memcmp(one.cast(), other.cast(), bytes) == 0 }
 }

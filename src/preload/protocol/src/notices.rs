@@ -32,6 +32,9 @@ pub struct Notices {
     /// What was shown so far.
     shown: u64,
     holders: Holders,
+    /// The notices that outlast their sends' calls, in the order in which they were shown; so many.
+    lasting: [u16; MAX_NOTICES],
+    last: usize,
 }
 
 /// Whether and how senders of this process find out where their messages lie.
@@ -41,6 +44,8 @@ pub struct Answers {
     pub are_given: fn() -> bool,
     /// Has the next progress find out where the message of that notice lies.
     pub ask: fn(&'static Notice),
+    /// Finds it out now.
+    pub tell: fn(&'static Notice),
 }
 
 /// The message that has a notice.
@@ -51,6 +56,10 @@ struct Message {
     bytes: usize,
     /// The number of sends when it was given the notice, or shown last.
     latest: u32,
+    /// Whether its notice may outlast its sends' calls now.
+    lasts: bool,
+    /// Whether that tells where the message lies.
+    is_told: bool,
 }
 
 impl Message {
@@ -58,6 +67,8 @@ impl Message {
         start: 0,
         bytes: 0,
         latest: 0,
+        lasts: false,
+        is_told: false,
     };
 
     /// Sends since it was shown last. (Threads that send at once may count backwards.)
@@ -81,6 +92,8 @@ impl Notices {
             table: [0; TABLE_ENTRIES],
             shown: 0,
             holders: Holders::new(),
+            lasting: [0; MAX_NOTICES],
+            last: 0,
         }
     }
 
@@ -110,6 +123,7 @@ impl Notices {
             start,
             bytes,
             latest: sends,
+            ..Message::NONE
         };
         self.used = self.used.max(number + 1);
         arena
@@ -201,6 +215,61 @@ impl Notices {
             (answers.ask)(notice);
         }
         Some(notice)
+    }
+
+    /// The same for a message whose send may last longer than its call: the notice lasts until [`Self::end`], which the caller calls
+    /// before the program may know that any of the messages shown so was sent. `tells`: the calling thread finds out at once where it
+    /// lies, which saves the receiver that (0.3 µs) for each send of it until then. `None`: it is not shown; else whether it was
+    /// already.
+    ///
+    /// # Safety
+    /// As [`Self::show`].
+    pub unsafe fn show_on(
+        &mut self,
+        arena: &'static Arena,
+        start: usize,
+        bytes: usize,
+        (sends, tells): (u32, bool),
+        own: (usize, Copy, &Answers),
+    ) -> Option<bool> {
+        let number = self.find(start)?;
+        let notice = arena.notice(number)?;
+        let message = self.messages.get_mut(number)?;
+        // SAFETY: as the caller promises; what it shows is this message.
+        let is_shown = message.lasts
+            && notice.shows(start, bytes)
+            && unsafe { notice.holds_ends(start, bytes) };
+        if !is_shown {
+            if !message.lasts {
+                *self.lasting.get_mut(self.last)? = number as u16;
+                self.last += 1;
+                message.lasts = true;
+            }
+            message.is_told = false;
+            // SAFETY: as the caller promises.
+            unsafe { self.show(arena, start, bytes, (sends, false), own)? };
+        }
+        let message = self.messages.get_mut(number)?;
+        message.latest = sends;
+        if tells && !message.is_told && notice.is_held() {
+            message.is_told = true;
+            (own.2.tell)(notice);
+        }
+        Some(is_shown)
+    }
+
+    /// Hides all notices that have outlasted their sends' calls.
+    pub fn end(&mut self, arena: &Arena) {
+        for &number in self.lasting.iter().take(self.last) {
+            let number = usize::from(number);
+            if let (Some(notice), Some(message)) =
+                (arena.notice(number), self.messages.get_mut(number))
+            {
+                notice.hide();
+                message.lasts = false;
+            }
+        }
+        self.last = 0;
     }
 
     /// The calling thread's, whose words are at `thread`.

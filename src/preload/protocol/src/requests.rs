@@ -35,8 +35,8 @@ pub struct Message {
     pub end: usize,
     /// Whether all bytes between are the message's.
     pub is_contiguous: bool,
-    /// Whether the send is over when its call returns.
-    pub is_blocking: bool,
+    /// Whether a notice of it can be hidden in time: the program cannot know that the send is over before a call that is seen returns.
+    pub is_followed: bool,
 }
 
 impl Message {
@@ -50,7 +50,7 @@ impl Message {
 
     /// Whether a notice may show it.
     pub fn can_be_shown(self) -> bool {
-        self.is_contiguous && self.is_blocking
+        self.is_contiguous && self.is_followed
     }
 }
 

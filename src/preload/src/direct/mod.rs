@@ -19,7 +19,10 @@ pub use copytune_protocol::notice::Notice;
 pub use receiver::candidates::Candidate;
 pub use receiver::read::Read;
 pub use receiver::reader::{Chooser, Outcome, Reader};
-pub use sender::promotion::{Until, has_requests, hide, hide_others, is_send_watched, sending};
+pub use sender::promotion::{end_lasting, has_requests, is_send_watched, sending};
+pub use sender::showing::{
+    Until, forbid_lasting, hide, hide_others, is_ending, last_on, lasts, will_end,
+};
 pub use shared::attention::{ACKNOWLEDGED, REQUESTED};
 pub use shared::report::{reason, tell};
 pub use shared::switches::{is_forced, is_on};
@@ -28,7 +31,7 @@ use copytune_core::options::Direct;
 use copytune_core::state::format::DirectCopies;
 use copytune_protocol::{arena, mappings};
 use receiver::{candidates, peers};
-use sender::{progress, promotion};
+use sender::{progress, promotion, showing};
 #[cfg(feature = "test-switches")]
 use shared::headroom;
 use shared::report::explain;
@@ -97,6 +100,7 @@ fn plant_faults() {
 /// No message is read directly any more. What was promoted stays, and stays safe.
 pub fn stop() {
     if switches::set_on(false) {
+        showing::hide_all();
         attention::drop_all();
         progress::stop();
     }

@@ -1,5 +1,6 @@
 //! What happens around each intercepted MPI call.
 
+use crate::direct;
 use crate::hooks::wrapper::{self, Entered};
 use crate::life;
 use crate::mpi::arguments::Arguments;
@@ -42,7 +43,7 @@ extern "C" fn enter_quietly(
     if let Some(after) = unsafe { session.as_mut() }.pass(entry, arguments) {
         return Entered {
             next: entry.known_next(),
-            after,
+            after: after_all(entry, after),
         };
     }
     enter_followed(entry, arguments, thread, session)
@@ -76,7 +77,7 @@ extern "C" fn enter_followed(
     }
     Entered {
         next: entry.next(),
-        after,
+        after: after_all(entry, after),
     }
 }
 
@@ -138,8 +139,18 @@ extern "C" fn enter_dormant(
     }
     Entered {
         next: entry.next(),
-        after,
+        after: after_all(entry, after),
     }
+}
+
+/// What to do after a call: where it may tell the program that others' sends are over, their notices are hidden, too.
+#[inline(always)]
+fn after_all(entry: &EntryPoint, after: After) -> After {
+    if entry.may_end_others && direct::lasts() {
+        direct::will_end();
+        return After::Work;
+    }
+    after
 }
 
 /// A nested call, a thread's first one, or one while copytune is off.
@@ -151,6 +162,10 @@ extern "C" fn enter_unusually(
 ) -> Entered {
     let mut after = After::Nothing;
     let is_nested = thread.frame != 0 && is_nested(thread, arguments);
+    // The outer call may have been left, or may have called the program back, which now learns what the outer one does not tell.
+    if direct::lasts() && !(is_nested && (direct::is_ending() || !entry.may_end_others)) {
+        direct::end_lasting();
+    }
     // SAFETY: this thread's own session, see `session_of`; no other reference is held to it.
     if let Some(session) = unsafe { thread.session.as_mut() } {
         match is_nested {
@@ -261,6 +276,9 @@ fn look_back(thread: &mut Thread, entry: &'static EntryPoint, arguments: Argumen
                 let session = unsafe { session.as_mut() };
                 let interrupted = session.interrupted;
                 session.hide();
+                if direct::is_ending() {
+                    session.end_lasting(entry, arguments);
+                }
                 phase::guarded(|| session.leave(entry, arguments));
                 if interrupted > 0 {
                     thread.dormant = interrupted;

@@ -29,6 +29,8 @@ pub struct EntryPoint {
     pub finishes: bool,
     /// Whether it returns although they may last.
     pub polls: bool,
+    /// Whether the program may learn from it that operations of other calls are over.
+    pub may_end_others: bool,
     /// Whether all copies of its message that this process makes are made inside it.
     pub is_blocking: bool,
     /// Whether peers may read buffers of it that are no message's own, those of a collective.
@@ -148,6 +150,7 @@ impl EntryPoint {
             finishes: matches!(call.role, Role::Finish(_) | Role::Forget),
             // The Test family's names; the others of that role begin with MPI_Wait.
             polls: matches!(call.role, Role::Finish(_)) && call.name.as_bytes()[4] == b'T',
+            may_end_others: call.may_end_others(),
             is_blocking: matches!(
                 call.role,
                 Role::Transfer {

@@ -89,7 +89,7 @@ impl Session {
     }
 
     /// Lets the buffer of a persistent send that begins be promoted.
-    fn promote_started(&self, request: u64, dormant: usize) {
+    fn promote_started(&mut self, request: u64, dormant: usize) {
         match self.ranges.sends(request) {
             Some((span, bytes)) => {
                 direct::sending(span.start, span.end, bytes, self.until_later(dormant));
@@ -120,6 +120,18 @@ impl Session {
         }
     }
 
+    /// A call may have told the program that sends are over: what has outlasted their calls is hidden, unless it has told nothing.
+    pub fn end_lasting(&self, entry: &EntryPoint, arguments: Arguments) {
+        let is_told = match entry.call().role {
+            Role::Finish(finish) if entry.polls => some_are_done(finish, arguments),
+            _ => true,
+        };
+        match is_told {
+            true => direct::end_lasting(),
+            false => direct::last_on(),
+        }
+    }
+
     /// Ends the chained operations that the call has completed: those whose request has become another value (the
     /// null handle), and of persistent ones those that the call's results name.
     pub(super) fn after_finish(&mut self, finish: Finish, binding: Binding, arguments: Arguments) {
@@ -147,12 +159,7 @@ impl Session {
 fn persistent_done(finish: Finish, binding: Binding, arguments: Arguments, position: u32) -> bool {
     // Fortran counts from 1.
     let expected = position as i32 + i32::from(binding.is_fortran());
-    let result = |argument: u8, index: usize| {
-        let address = arguments.word(argument) as *const i32;
-        // SAFETY: a result argument that the completed call has just written: an int, a LOGICAL of 4 bytes, or an
-        // array of as many of them as the call has said.
-        (!address.is_null()).then(|| unsafe { *address.add(index) })
-    };
+    let result = |argument, index| result(arguments, argument, index);
     match finish {
         Finish::Wait | Finish::WaitAll => true,
         Finish::Test => result(1, 0).is_some_and(|flag| flag != 0),
@@ -163,4 +170,27 @@ fn persistent_done(finish: Finish, binding: Binding, arguments: Arguments, posit
             (0..count as usize).any(|index| result(3, index) == Some(expected))
         }
     }
+}
+
+/// Whether the results of a call of the Test family say that some request is complete.
+fn some_are_done(finish: Finish, arguments: Arguments) -> bool {
+    let flag = match finish {
+        Finish::Test => result(arguments, 1, 0),
+        Finish::TestAll | Finish::Some => result(arguments, 2, 0),
+        Finish::Any => result(arguments, 3, 0),
+        Finish::Wait | Finish::WaitAll => None,
+    };
+    flag.is_none_or(|flag| match finish {
+        // How many: negative where there was nothing to be completed.
+        Finish::Some => flag > 0,
+        _ => flag != 0,
+    })
+}
+
+/// An element of a result of a call that has returned.
+fn result(arguments: Arguments, argument: u8, index: usize) -> Option<i32> {
+    let address = arguments.word(argument) as *const i32;
+    // SAFETY: a result argument that the completed call has just written: an int, a LOGICAL of 4 bytes, or an array of as many of
+    // them as the call has said.
+    (!address.is_null()).then(|| unsafe { *address.add(index) })
 }

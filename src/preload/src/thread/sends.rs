@@ -108,10 +108,18 @@ impl Session {
 
     /// When a send ends that a later call completes: where other threads have called MPI, be it one at a time
     /// (MPI_THREAD_SERIALIZED), theirs may.
-    pub(super) fn until_later(&self, dormant: usize) -> Until {
-        match sessions::is_only_one() {
-            true => Until::After(self.calls(dormant)),
-            false => Until::Unknown,
+    pub(super) fn until_later(&mut self, dormant: usize) -> Until {
+        if !sessions::is_only_one() {
+            return Until::Unknown;
+        }
+        if !direct::lasts() {
+            let read = self.reader.bytes_read();
+            self.only_sends = read == self.read;
+            self.read = read;
+        }
+        Until::After {
+            call: self.calls(dormant),
+            has_time: self.only_sends,
         }
     }
 

@@ -53,6 +53,10 @@ pub struct Session {
     pub shown: Option<(&'static direct::Notice, &'static EntryPoint)>,
     /// Dormant calls left, to be resumed when the notice is hidden.
     pub interrupted: usize,
+    /// What the thread had read of peers' messages when it began to send without waiting, and whether it had read nothing since it did
+    /// so the time before: then it has more time than its receivers.
+    pub(super) read: u64,
+    pub(super) only_sends: bool,
     /// Calls that were to pass unseen, so far.
     pub(super) unseen: u64,
     /// Whether a living thread owns the session.
@@ -120,6 +124,8 @@ impl Session {
             has_closed_ucx: false,
             shown: None,
             interrupted: 0,
+            read: 0,
+            only_sends: false,
             unseen: 0,
             owned: AtomicBool::new(true),
             busy: AtomicBool::new(false),
@@ -306,7 +312,7 @@ impl Session {
                 messages::datatype_freed();
                 0
             }
-            Role::Node | Role::Init | Role::Finalize | Role::Abort => 0,
+            Role::Inspect | Role::Node | Role::Init | Role::Finalize | Role::Abort => 0,
         };
         let key = Key {
             from: arguments.return_address(),

@@ -1,5 +1,6 @@
 //! The sessions of all threads: who owns which, and who may read what of another's.
 
+use crate::direct;
 use crate::sys::phase;
 use crate::thread::job::Job;
 use crate::thread::operations::Board;
@@ -38,6 +39,7 @@ unsafe extern "C" fn give_back(session: *mut c_void) {
         let session = &mut *session.cast::<Session>();
         // The thread may have left a send by longjmp, or end inside one.
         session.hide();
+        direct::end_lasting();
         session.owned.store(false, Ordering::Release);
     }
 }
@@ -71,6 +73,9 @@ fn new_session() -> *mut Session {
         return core::ptr::null_mut();
     };
     let place = COUNT.fetch_add(1, Ordering::Relaxed);
+    if place > 0 {
+        direct::forbid_lasting();
+    }
     let Some(entry) = SESSIONS.get(place) else {
         COUNT.store(MAX_SESSIONS, Ordering::Relaxed);
         return core::ptr::null_mut();

@@ -155,6 +155,11 @@ impl Reader {
         core::mem::take(&mut self.has_read)
     }
 
+    /// Bytes of long messages that were read so far, in either way.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes + self.kernel_bytes
+    }
+
     /// `None`: it cannot be made directly.
     ///
     /// # Safety

@@ -8,6 +8,7 @@
 //! | moving | copies pages into the arena and maps them there |
 //! | progress | the libraries' progress functions: answers and shared copies |
 //! | promotion | moves buffers, and shows messages |
+//! | showing | what is shown now, and when that is over |
 
 mod devices;
 pub mod eligibility;
@@ -15,3 +16,4 @@ mod huge_pages;
 mod moving;
 pub mod progress;
 pub mod promotion;
+pub mod showing;

@@ -104,6 +104,7 @@ pub fn stop() {
 pub const ANSWERS: Answers = Answers {
     are_given: answers,
     ask,
+    tell,
 };
 
 /// Whether senders of this process locate their messages.
@@ -117,6 +118,13 @@ fn answers() -> bool {
 #[inline]
 fn ask(notice: &'static Notice) {
     QUESTION.store(core::ptr::from_ref(notice).cast_mut(), Release);
+}
+
+/// Locates this notice's message now.
+fn tell(notice: &'static Notice) {
+    if let (Some(arena), Some(mappings)) = (arena::own(), mappings::quick()) {
+        notice.answer(mappings, arena.file);
+    }
 }
 
 unsafe extern "C" fn opal_progress(none: *mut c_void) -> usize {
@@ -157,10 +165,8 @@ fn act_now() {
     // SAFETY: errno is the calling thread's own; the library's progress must not find it changed.
     let errno = unsafe { *libc::__errno_location() };
     // SAFETY: null or a notice of the arena, which stays mapped (`ask`).
-    if let Some(notice) = unsafe { QUESTION.swap(core::ptr::null_mut(), Acquire).as_ref() }
-        && let Some(mappings) = mappings::quick()
-    {
-        notice.answer(mappings, arena.file);
+    if let Some(notice) = unsafe { QUESTION.swap(core::ptr::null_mut(), Acquire).as_ref() } {
+        tell(notice);
     }
     if arena.words().offer.sign().load(Relaxed) != 0 {
         take_part(&arena.words().offer);

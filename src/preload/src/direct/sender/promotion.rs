@@ -11,6 +11,7 @@ use crate::direct::sender::eligibility::Ordinary;
 use crate::direct::sender::huge_pages;
 use crate::direct::sender::moving::{move_chunk, pages_of};
 use crate::direct::sender::progress;
+use crate::direct::sender::showing::{self, Until, hide_all, hide_others};
 use crate::direct::shared::report::{self, explain};
 use crate::direct::shared::returns::{self, TAKEN};
 use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
@@ -27,12 +28,12 @@ use copytune_core::direct::burst::Burst;
 use copytune_protocol::allocator::Space;
 use copytune_protocol::arena::{self, Arena};
 use copytune_protocol::limits;
-use copytune_protocol::notice::Notice;
+use copytune_protocol::notice::{Notice, ends};
 use copytune_protocol::notices::Notices;
 use copytune_protocol::requests::{MIN_DIRECT_BYTES, Message, Requests};
 use copytune_protocol::smaps::Area;
 use copytune_protocol::unshown::Unshown;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::Mutex;
 
 /// Bytes that may exist twice while a buffer moves: for so many memory is asked for at a time.
@@ -52,8 +53,6 @@ static UNSHOWN: Unshown = Unshown::new();
 static SHOWS: AtomicBool = AtomicBool::new(false);
 /// Sends that are still to be looked at because their buffers are to go back.
 static GOING_BACK: AtomicU32 = AtomicU32::new(0);
-/// Threads that show a message. While there are none, no send need look for notices that another left behind.
-static SHOWING: AtomicUsize = AtomicUsize::new(0);
 
 static OWNER: Mutex<Owner> = Mutex::new(Owner {
     requests: Requests::new(),
@@ -71,6 +70,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     bindings: Bindings::new(progress::HOOKS),
     left_behind: 0,
     waited: 0.0,
+    latest: (0, 0, 0),
 });
 
 struct Owner {
@@ -94,6 +94,8 @@ struct Owner {
     left_behind: u64,
     /// Seconds that forks had waited when buffers began to go back.
     waited: f64,
+    /// The latest message whose send was to outlast its call, from start to end, and that call's number.
+    latest: (usize, usize, u64),
 }
 
 /// A promoted range.
@@ -136,7 +138,7 @@ fn is_send_watched_slow(bytes: u64) -> bool {
     let is_due = arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed)
         || WAITING.load(Relaxed)
         || GOING_BACK.load(Relaxed) > 0
-        || SHOWING.load(Relaxed) != 0
+        || showing::is_in_call()
         || (sends.is_multiple_of(SENDS_PER_LOOK) && promoted::is_any());
     if is_due || !SHOWS.load(Relaxed) {
         return is_due;
@@ -160,7 +162,7 @@ fn note_shown(is_shown: bool) {
 /// Sends pass unseen from here on, so nothing would hide a notice that a thread has left behind.
 #[cold]
 fn show_no_more() {
-    hide_others(0, usize::MAX);
+    hide_all();
     SHOWS.store(false, Relaxed);
     update_attention();
 }
@@ -185,49 +187,6 @@ pub fn has_requests() -> bool {
     has
 }
 
-/// The calling thread's send has ended: hides the notice that [`sending`] returned.
-#[inline]
-pub fn hide(notice: &Notice) {
-    notice.hide();
-    SHOWING.fetch_sub(1, Relaxed);
-}
-
-/// A send of `[start, end)` begins: hides other notices of that memory. They belong to threads that send the same
-/// buffer, or that left their call by longjmp or an exception; no reader may take them for this message's.
-#[inline]
-pub fn hide_others(start: usize, end: usize) {
-    if SHOWING.load(Relaxed) != 0 {
-        hide_others_now(start, end);
-    }
-}
-
-#[cold]
-fn hide_others_now(start: usize, end: usize) {
-    let Some(arena) = arena::own() else {
-        return;
-    };
-    let used = arena.words().notices.load(Relaxed) as usize;
-    for notice in (0..used).map_while(|number| arena.notice(number)) {
-        if notice.shows_some_of(start, end) {
-            notice.hide();
-        }
-    }
-}
-
-/// When a send ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
-    /// With its call: a notice may show the message, and the caller hides it at the return.
-    Return,
-    /// The same of a call that receives, too, and has a message read by the kernel: whoever waits for that waits for all that this thread
-    /// does. So it does not tell where its own message lies, and the receiver asks.
-    Exchange,
-    /// Nothing is known.
-    Unknown,
-    /// With a later call of the same thread. This is the one with that number.
-    After(u64),
-}
-
 /// A send of `bytes` bytes in `[start, end)` begins. Until it ends, the program leaves the buffer alone (MPI 4.0, 3.4
 /// and 3.7.2).
 pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'static Notice> {
@@ -235,11 +194,19 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
     hide_others(start, end);
     // If another thread holds the lock, it does the work.
     let mut owner = OWNER.try_lock().ok()?;
+    let tells = owner.tells((start, end), until);
     let message = Message {
         start,
         end,
         is_contiguous: bytes == (end - start) as u64,
-        is_blocking: matches!(until, Until::Return | Until::Exchange),
+        is_followed: match until {
+            Until::Return | Until::Exchange => true,
+            // Else a notice would save nothing.
+            Until::After { .. } => {
+                (tells || ends(start, end - start) != (0, 0)) && showing::may_last()
+            }
+            Until::Unknown => false,
+        },
     };
     let sends = SENDS.load(Relaxed);
     let looks = LOOKED.load(Relaxed) != sends / SENDS_PER_LOOK;
@@ -252,21 +219,53 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
     if !SHOWS.load(Relaxed) {
         return None;
     }
-    let shown = match message.can_be_shown() {
-        // SAFETY: the program sends it.
-        true => unsafe {
-            let own = (tls::block() as usize, next::memmove(), &progress::ANSWERS);
-            let tells = until != Until::Exchange;
-            (owner.notices).show(arena, start, end - start, (sends, tells), own)
-        },
-        false => None,
-    };
+    if !message.can_be_shown() {
+        note_shown(false);
+        return None;
+    }
+    let own = (tls::block() as usize, next::memmove(), &progress::ANSWERS);
+    let (bytes, notices) = (end - start, &mut owner.notices);
+    if let Until::After { .. } = until {
+        // SAFETY: the program sends it until it is over for it.
+        let was_shown = unsafe { notices.show_on(arena, start, bytes, (sends, tells), own) };
+        note_shown(was_shown.is_some());
+        if was_shown == Some(false) {
+            showing::begin_lasting();
+        }
+        return None;
+    }
+    // SAFETY: the program sends it.
+    let shown = unsafe { notices.show(arena, start, bytes, (sends, tells), own) };
     note_shown(shown.is_some());
-    SHOWING.fetch_add(usize::from(shown.is_some()), Relaxed);
+    showing::begin_in_call(shown.is_some());
     shown
 }
 
+/// Hides all notices that have outlasted their sends' calls.
+pub fn end_lasting() {
+    if showing::take_lasting() {
+        match (arena::own(), OWNER.try_lock()) {
+            (Some(arena), Ok(mut owner)) => owner.notices.end(arena),
+            // Another thread is at it.
+            _ => hide_all(),
+        }
+    }
+}
+
 impl Owner {
+    /// Whether the sender finds out where a message lies rather than its receiver (0.3 µs): it has more time, or the message is sent
+    /// again and again without another call between (a window of sends of one buffer), and lies where it did.
+    fn tells(&mut self, (start, end): (usize, usize), until: Until) -> bool {
+        match until {
+            Until::Return => true,
+            Until::After { call, has_time } => {
+                let latest = core::mem::replace(&mut self.latest, (start, end, call));
+                has_time || latest == (start, end, call.wrapping_sub(1))
+            }
+            Until::Exchange | Until::Unknown => false,
+        }
+    }
+
     #[cold]
     fn serve(
         &mut self,
@@ -291,7 +290,7 @@ impl Owner {
             met.ranges.push((message.start, message.end));
         }
         let call = match until {
-            Until::After(call) => Some(call),
+            Until::After { call, .. } => Some(call),
             Until::Return | Until::Exchange | Until::Unknown => None,
         };
         let is_wanted = message.is_contiguous && !met.ranges.is_empty();
