@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #define LENGTH_IN_PAGES 4
 #include "direct_exchange.h"
+#include <pthread.h>
 
 enum { MESSAGES = 200 };
 
@@ -44,11 +45,26 @@ static void persistent(void) {
     for (int i = 0; i < 2; i++) MPI_Request_free(requests + i);
 }
 
+static void *meet(void *argument) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    return argument;
+}
+
+/* Another thread has called MPI. */
+static void threaded(void) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, meet, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    nonblocking();
+}
+
 int main(int argc, char **argv) {
     const struct way ways[] = {
-        {"blocking", blocking}, {"nonblocking", nonblocking}, {"persistent", persistent}, {"pages", nonblocking}};
+        {"blocking", blocking}, {"nonblocking", nonblocking}, {"persistent", persistent}, {"threaded", threaded}, {"pages", threaded}};
+    int provided;
     CHECK(argc == 2);
-    check_init(&argc, &argv);
+    CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided) == MPI_SUCCESS && provided >= MPI_THREAD_SERIALIZED);
+    MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &check_size);
     CHECK(check_size == 2);
     in = pages(NULL, LENGTH + PAGE);
     out = pages(NULL, LENGTH + PAGE) + (strcmp(argv[1], "pages") == 0 ? 0 : 64);

@@ -43,7 +43,7 @@ extern "C" fn enter_quietly(
     if let Some(after) = unsafe { session.as_mut() }.pass(entry, arguments) {
         return Entered {
             next: entry.known_next(),
-            after: after_all(entry, after),
+            after,
         };
     }
     enter_followed(entry, arguments, thread, session)
@@ -77,7 +77,7 @@ extern "C" fn enter_followed(
     }
     Entered {
         next: entry.next(),
-        after: after_all(entry, after),
+        after,
     }
 }
 
@@ -139,18 +139,8 @@ extern "C" fn enter_dormant(
     }
     Entered {
         next: entry.next(),
-        after: after_all(entry, after),
+        after,
     }
-}
-
-/// What to do after a call: where it may tell the program that others' sends are over, their notices are hidden, too.
-#[inline(always)]
-fn after_all(entry: &EntryPoint, after: After) -> After {
-    if entry.may_end_others && direct::lasts() {
-        direct::will_end();
-        return After::Work;
-    }
-    after
 }
 
 /// A nested call, a thread's first one, or one while copytune is off.
@@ -162,12 +152,12 @@ extern "C" fn enter_unusually(
 ) -> Entered {
     let mut after = After::Nothing;
     let is_nested = thread.frame != 0 && is_nested(thread, arguments);
-    // The outer call may have been left, or may have called the program back, which now learns what the outer one does not tell.
-    if direct::lasts() && !(is_nested && (direct::is_ending() || !entry.may_end_others)) {
-        direct::end_lasting();
-    }
     // SAFETY: this thread's own session, see `session_of`; no other reference is held to it.
     if let Some(session) = unsafe { thread.session.as_mut() } {
+        // The outer call may have been left, or may have called the program back, which now learns what the outer one does not tell.
+        if direct::lasts() && !(is_nested && (direct::is_ending() || !entry.finishes)) {
+            session.end_lasting();
+        }
         match is_nested {
             true => session.hide_before(entry),
             false => session.hide(),
@@ -277,7 +267,7 @@ fn look_back(thread: &mut Thread, entry: &'static EntryPoint, arguments: Argumen
                 let interrupted = session.interrupted;
                 session.hide();
                 if direct::is_ending() {
-                    session.end_lasting(entry, arguments);
+                    session.end_if_told(entry, arguments);
                 }
                 phase::guarded(|| session.leave(entry, arguments));
                 if interrupted > 0 {

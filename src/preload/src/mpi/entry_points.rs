@@ -25,12 +25,10 @@ pub struct EntryPoint {
     pub binding: Binding,
     /// Whether it starts or ends MPI.
     pub is_life_cycle: bool,
-    /// Whether it ends operations.
+    /// Whether the program may learn from it that operations of other calls are over.
     pub finishes: bool,
     /// Whether it returns although they may last.
     pub polls: bool,
-    /// Whether the program may learn from it that operations of other calls are over.
-    pub may_end_others: bool,
     /// Whether all copies of its message that this process makes are made inside it.
     pub is_blocking: bool,
     /// Whether peers may read buffers of it that are no message's own, those of a collective.
@@ -147,10 +145,9 @@ impl EntryPoint {
             number,
             binding,
             is_life_cycle: matches!(call.role, Role::Init | Role::Finalize | Role::Abort),
-            finishes: matches!(call.role, Role::Finish(_) | Role::Forget),
+            finishes: call.may_end_others(),
             // The Test family's names; the others of that role begin with MPI_Wait.
             polls: matches!(call.role, Role::Finish(_)) && call.name.as_bytes()[4] == b'T',
-            may_end_others: call.may_end_others(),
             is_blocking: matches!(
                 call.role,
                 Role::Transfer {

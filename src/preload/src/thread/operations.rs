@@ -112,6 +112,10 @@ pub struct Ranges {
     by_request: HashTable<u32>,
     free: Vec<u32>,
     board: &'static Board,
+    /// Whether notices of sends may be shown until a call ends them.
+    lasts: bool,
+    /// 0: no call may end anything.
+    awaited: usize,
     /// Where the search for an entry to give up goes on.
     hand: usize,
     chains: Chains,
@@ -141,15 +145,28 @@ impl Ranges {
             by_request: HashTable::with_capacity(MAX_OPERATIONS * 2),
             free: (0..MAX_OPERATIONS as u32).rev().collect(),
             board,
+            lasts: false,
+            awaited: 0,
             hand: 0,
             chains: Chains::default(),
         }
     }
 
-    /// Whether no operation is followed.
+    /// Whether no operation is followed, nor any notice shown until a call ends it.
     #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.by_request.is_empty()
+    pub fn are_none(&self) -> bool {
+        self.awaited == 0
+    }
+
+    /// Whether notices may be shown until a call ends them.
+    #[inline]
+    pub fn last(&mut self, lasts: bool) {
+        self.lasts = lasts;
+        self.count();
+    }
+
+    fn count(&mut self) {
+        self.awaited = self.by_request.len() + usize::from(self.lasts);
     }
 
     /// Whether no buffer is in use.
@@ -196,6 +213,7 @@ impl Ranges {
                     .get(other as usize)
                     .map_or(0, |o| hash(o.request))
             });
+        self.count();
         if !persistent {
             self.enlist(index);
         }
@@ -310,6 +328,7 @@ impl Ranges {
         {
             entry.remove();
         }
+        self.count();
         self.free.push(index);
     }
 

@@ -5,6 +5,7 @@ use crate::mpi::arguments::Arguments;
 use crate::mpi::entry_points::EntryPoint;
 use crate::mpi::messages;
 use crate::thread::operations::Owner;
+use crate::thread::sends::ends;
 use crate::thread::session::{After, Session};
 use copytune_core::mpi::calls::{Binding, Finish, Role};
 
@@ -93,19 +94,24 @@ impl Session {
         match self.ranges.sends(request) {
             Some((span, bytes)) => {
                 direct::sending(span.start, span.end, bytes, self.until_later(dormant));
+                self.ranges.last(direct::lasts());
             }
             // Another thread may have made the request: it may send anything.
             None => direct::hide_others(0, usize::MAX),
         }
     }
 
-    /// Chains the operations that a Wait or Test call concerns, or forgets that of a Cancel or Request_free.
+    /// Chains the operations that a Wait or Test call concerns, or forgets that of a Cancel or Request_free. Returns what to do after it.
     pub(super) fn before_finish(&mut self, entry: &EntryPoint, arguments: Arguments) -> After {
-        if entry.call().role == Role::Forget {
-            self.requests(entry, arguments, |session, request, _| {
-                session.ranges.remove(request)
-            });
-            return After::Reset;
+        match entry.call().role {
+            Role::Inspect => return ends(entry),
+            Role::Forget => {
+                self.requests(entry, arguments, |session, request, _| {
+                    session.ranges.remove(request)
+                });
+                return ends(entry);
+            }
+            _ => {}
         }
         let mut chain = 0;
         self.ranges.begin_chain();
@@ -113,23 +119,29 @@ impl Session {
             chain = session.ranges.chain(request, position, chain);
         });
         self.present.chain = chain;
-        if chain == 0 {
-            After::Reset
-        } else {
-            After::Work
+        match ends(entry) {
+            After::Reset if chain != 0 => After::Work,
+            after => after,
         }
     }
 
     /// A call may have told the program that sends are over: what has outlasted their calls is hidden, unless it has told nothing.
-    pub fn end_lasting(&self, entry: &EntryPoint, arguments: Arguments) {
+    pub fn end_if_told(&mut self, entry: &EntryPoint, arguments: Arguments) {
         let is_told = match entry.call().role {
             Role::Finish(finish) if entry.polls => some_are_done(finish, arguments),
             _ => true,
         };
         match is_told {
-            true => direct::end_lasting(),
+            true => self.end_lasting(),
             false => direct::last_on(),
         }
+    }
+
+    /// Hides what has outlasted the calls of sends.
+    #[cold]
+    pub fn end_lasting(&mut self) {
+        direct::end_lasting();
+        self.ranges.last(false);
     }
 
     /// Ends the chained operations that the call has completed: those whose request has become another value (the

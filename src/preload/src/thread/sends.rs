@@ -102,7 +102,7 @@ impl Session {
                 messages::datatype_freed();
                 After::Reset
             }
-            _ => After::Reset,
+            _ => ends(entry),
         }
     }
 
@@ -143,6 +143,7 @@ impl Session {
             false => self.until_later(dormant),
         };
         self.shown = direct::sending(send.start, send.end, sent, until).map(|it| (it, entry));
+        self.ranges.last(direct::lasts());
         self.shown.is_some()
     }
 
@@ -165,4 +166,14 @@ impl Session {
             self.hide();
         }
     }
+}
+
+/// What to do after a call that has nothing else to do then: where it may tell the program that sends are over, what has outlasted
+/// theirs is hidden.
+pub(super) fn ends(entry: &EntryPoint) -> After {
+    if !entry.finishes || !direct::lasts() {
+        return After::Reset;
+    }
+    direct::will_end();
+    After::Work
 }

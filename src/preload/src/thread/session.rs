@@ -135,7 +135,7 @@ impl Session {
     /// Whether [`Self::pass`] may apply: no execution is timed, no operation is in flight, and copies are not noted.
     #[inline(always)]
     pub fn is_quiet(&self) -> bool {
-        !self.engine.is_timing() && self.ranges.is_empty() && !self.copy_sites.are_noted()
+        !self.engine.is_timing() && self.ranges.are_none() && !self.copy_sites.are_noted()
     }
 
     /// The fast path before a call that was predicted, where nothing is to be learnt or changed. `None`: nothing was
@@ -199,7 +199,7 @@ impl Session {
     fn follow(&mut self, entry: &'static EntryPoint, arguments: Arguments) -> (*mut Active, After) {
         planted::at(Part::Enter);
         // A Wait or Test call needs its operations looked up first.
-        if entry.finishes && !self.ranges.is_empty() {
+        if entry.finishes && !self.ranges.are_none() {
             return self.follow_unforeseen(entry, arguments);
         }
         let Some(site) = self.predictor.check(entry, arguments) else {
@@ -302,8 +302,8 @@ impl Session {
             }
             Role::Collective { message: data, .. } => data.map(message).unwrap_or_default().bytes,
             Role::Start | Role::StartAll => self.persistent_bytes(entry, arguments),
-            Role::Finish(_) | Role::Forget => {
-                if !self.ranges.is_empty() {
+            Role::Finish(_) | Role::Forget | Role::Inspect => {
+                if !self.ranges.are_none() {
                     *after = self.before_finish(entry, arguments);
                 }
                 0
@@ -312,7 +312,7 @@ impl Session {
                 messages::datatype_freed();
                 0
             }
-            Role::Inspect | Role::Node | Role::Init | Role::Finalize | Role::Abort => 0,
+            Role::Node | Role::Init | Role::Finalize | Role::Abort => 0,
         };
         let key = Key {
             from: arguments.return_address(),

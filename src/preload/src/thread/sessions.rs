@@ -39,7 +39,7 @@ unsafe extern "C" fn give_back(session: *mut c_void) {
         let session = &mut *session.cast::<Session>();
         // The thread may have left a send by longjmp, or end inside one.
         session.hide();
-        direct::end_lasting();
+        session.end_lasting();
         session.owned.store(false, Ordering::Release);
     }
 }
