@@ -112,14 +112,9 @@ impl Session {
         if !sessions::is_only_one() {
             return Until::Unknown;
         }
-        if !direct::lasts() {
-            let read = self.reader.bytes_read();
-            self.only_sends = read == self.read;
-            self.read = read;
-        }
         Until::After {
             call: self.calls(dormant),
-            has_time: self.only_sends,
+            has_time: self.one_way.sends(self.reader.bytes_read()),
         }
     }
 

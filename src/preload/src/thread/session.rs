@@ -14,6 +14,7 @@ use crate::thread::job::Job;
 use crate::thread::operations::{Active, Board, Owner, Ranges};
 use crate::thread::predictor::{Meaning, Predictor};
 use crate::thread::sites::{Callers, IGNORED, Place};
+use copytune_core::direct::one_way::OneWay;
 use copytune_core::engine::Engine;
 use copytune_core::flow::NodeId;
 use copytune_core::mpi::call_site::{Key, Signature, Sites};
@@ -53,10 +54,8 @@ pub struct Session {
     pub shown: Option<(&'static direct::Notice, &'static EntryPoint)>,
     /// Dormant calls left, to be resumed when the notice is hidden.
     pub interrupted: usize,
-    /// What the thread had read of peers' messages when it began to send without waiting, and whether it had read nothing since it did
-    /// so the time before: then it has more time than its receivers.
-    pub(super) read: u64,
-    pub(super) only_sends: bool,
+    /// Whether the thread sends without waiting, and reads nothing.
+    pub(super) one_way: OneWay,
     /// Calls that were to pass unseen, so far.
     pub(super) unseen: u64,
     /// Whether a living thread owns the session.
@@ -124,8 +123,7 @@ impl Session {
             has_closed_ucx: false,
             shown: None,
             interrupted: 0,
-            read: 0,
-            only_sends: false,
+            one_way: OneWay::default(),
             unseen: 0,
             owned: AtomicBool::new(true),
             busy: AtomicBool::new(false),

@@ -253,14 +253,15 @@ pub fn end_lasting() {
 }
 
 impl Owner {
-    /// Whether the sender finds out where a message lies rather than its receiver (0.3 µs): it has more time, or the message is sent
-    /// again and again without another call between (a window of sends of one buffer), and lies where it did.
+    /// Whether the sender finds out where a message lies rather than its receiver (0.3 µs). So it is where the send follows another one at
+    /// once, as in a window, and either has the same message, which lies where it did, or the thread has more time.
     fn tells(&mut self, (start, end): (usize, usize), until: Until) -> bool {
         match until {
             Until::Return => true,
             Until::After { call, has_time } => {
                 let latest = core::mem::replace(&mut self.latest, (start, end, call));
-                has_time || latest == (start, end, call.wrapping_sub(1))
+                let follows = call.wrapping_sub(latest.2) <= 1;
+                follows && (has_time || (latest.0, latest.1) == (start, end))
             }
             Until::Exchange | Until::Unknown => false,
         }
