@@ -79,6 +79,25 @@ impl Owner {
         }
     }
 
+    /// A nonblocking send of that message begins, of so many bytes.
+    fn begin(&mut self, number: usize, bytes: usize) -> Option<bool> {
+        self.sends = self.sends.wrapping_add(1);
+        let start = self.message(number);
+        // SAFETY: mapped memory.
+        unsafe {
+            let own = (0, COPY, &ANSWERS);
+            self.notices
+                .show_on(self.arena, start, bytes, (self.sends, true), own)
+        }
+    }
+
+    /// The notice that shows that message now, of so many bytes.
+    fn shown(&self, number: usize, bytes: usize) -> Option<&'static Notice> {
+        let start = self.message(number);
+        let mut all = (0..MAX_NOTICES).map(|notice| self.arena.notice(notice).unwrap());
+        all.find(|notice| notice.shows(start, bytes))
+    }
+
     fn send(&mut self, number: usize) -> bool {
         self.show(number).map(Notice::hide).is_some()
     }
@@ -180,4 +199,51 @@ fn nothing_is_taken_for_another_message() {
     let mut read = |start| unsafe { notice.read(target.as_mut_ptr(), start, BYTES, &[], COPY) };
     assert!(!read(before) && read(owner.message(MAX_NOTICES)));
     assert_eq!(target[0], 0);
+}
+
+#[test]
+fn what_lasts_is_shown_until_the_end() {
+    let mut owner = Owner::new(0);
+    for round in 0..3 {
+        for number in 0..MAX_NOTICES {
+            assert_eq!(owner.begin(number, BYTES), Some(false), "round {round}");
+            assert_eq!(owner.begin(number, BYTES), Some(true));
+        }
+        assert!((0..MAX_NOTICES).all(|number| owner.shown(number, BYTES).is_some()));
+        assert!(!owner.add(MAX_NOTICES));
+        owner.notices.end(owner.arena);
+        assert!((0..MAX_NOTICES).all(|number| owner.shown(number, BYTES).is_none()));
+    }
+    assert_eq!(owner.begin(MAX_NOTICES, BYTES), None, "it has no notice");
+}
+
+/// A blocking send of the same message, or another one, comes between.
+#[test]
+fn what_was_hidden_meanwhile_is_shown_anew() {
+    let mut owner = Owner::new(0);
+    assert_eq!(owner.begin(0, BYTES), Some(false));
+    assert!(owner.send(0) && owner.shown(0, BYTES).is_none());
+    assert_eq!(owner.begin(0, BYTES), Some(false));
+    assert_eq!(owner.begin(0, BYTES + PAGE), Some(false));
+    assert!(owner.shown(0, BYTES).is_none() && owner.shown(0, BYTES + PAGE).is_some());
+    owner.notices.end(owner.arena);
+    assert!(owner.shown(0, BYTES + PAGE).is_none());
+}
+
+/// The program must not write what it sends. If an end was missed, the next send shows what is there all the same.
+#[test]
+fn other_ends_are_shown_anew() {
+    let mut owner = Owner::new(0);
+    assert_eq!(owner.begin(0, BYTES), Some(false));
+    for place in [0, BYTES - 1] {
+        // SAFETY: a byte of the message, in memory of this test.
+        unsafe { *((owner.message(0) + place) as *mut u8) = 7 };
+        assert_eq!(owner.begin(0, BYTES), Some(false));
+        let (mut target, start) = (vec![0; BYTES], owner.message(0));
+        let notice = owner.shown(0, BYTES).unwrap();
+        // SAFETY: a notice of its own, room for the message.
+        assert!(unsafe { notice.read(target.as_mut_ptr(), start, BYTES, &[], COPY) });
+        assert_eq!(target[place], 7);
+    }
+    assert_eq!(owner.begin(0, BYTES), Some(true));
 }
