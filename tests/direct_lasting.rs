@@ -8,16 +8,18 @@ use common::direct::{KERNELS, assert_caught, forced, job, same, told, ways};
 
 const PROGRAM: &str = "direct_lasting.c";
 
-/// The program receives what it receives without the shim, and senders tell where some messages lie.
-fn checked(way: &str) {
+/// The program receives what it receives without the shim. Where one call ends all sends of a turn (`at_once`), senders surely tell where
+/// some messages lie; else that hangs on how soon the first of them ends.
+fn checked(way: &str, at_once: bool) {
     for &library in BOTH {
         for arguments in [&[way][..], &[way, "changes"]] {
             let job = job(library, PROGRAM, arguments);
             let what = format!("{arguments:?} under {library:?}");
             same(&job, &what, &KERNELS, |name, variables, outcome| {
                 let is_told = told(outcome) > 0;
-                let expected = variables == KERNELS[0];
-                assert_eq!(is_told, expected, "{name}\n{}", outcome.stderr);
+                let may_be = variables == KERNELS[0];
+                let fits = (is_told || !(may_be && at_once)) && (may_be || !is_told);
+                assert!(fits, "{name}\n{}", outcome.stderr);
             });
         }
     }
@@ -25,20 +27,20 @@ fn checked(way: &str) {
 
 ways! {
     checked:
-    waits("wait");
-    waits_by_their_other_name("pmpi_wait");
-    waits_for_all("waitall");
-    waits_for_any("waitany");
-    waits_for_some("waitsome");
-    tests_of_each("test");
-    tests_of_all("testall");
-    tests_of_any("testany");
-    tests_of_some("testsome");
-    looks_at_the_status("get_status");
-    freed_requests("free");
-    a_further_thread("thread");
-    calls_from_an_error_handler("called_back");
-    persistent_requests("persistent");
+    waits("wait", false);
+    waits_by_their_other_name("pmpi_wait", false);
+    waits_for_all("waitall", true);
+    waits_for_any("waitany", false);
+    waits_for_some("waitsome", false);
+    tests_of_each("test", false);
+    tests_of_all("testall", true);
+    tests_of_any("testany", false);
+    tests_of_some("testsome", false);
+    looks_at_the_status("get_status", false);
+    freed_requests("free", false);
+    a_further_thread("thread", true);
+    calls_from_an_error_handler("called_back", true);
+    persistent_requests("persistent", true);
 }
 
 /// The tests above would see it if something were believed that is not told any more.

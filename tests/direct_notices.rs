@@ -55,7 +55,7 @@ ways! {
     sends_that_receive_too("sendrecv", Told::Most);
     buffered_sends("bsend", Told::None);
     sends_that_are_overwritten("replace", Told::None);
-    nonblocking_sends("isend", Told::Most);
+    nonblocking_sends("isend", Told::NoneOfSome);
     buffers_that_change_places("exchanged", Told::Some);
     other_memory_in_between("alternating", Told::Some);
     memory_that_is_given_back("given_back", Told::Some);
