@@ -20,9 +20,7 @@ pub use receiver::candidates::Candidate;
 pub use receiver::read::Read;
 pub use receiver::reader::{Chooser, Outcome, Reader};
 pub use sender::promotion::{end_lasting, has_requests, is_send_watched, sending};
-pub use sender::showing::{
-    Until, forbid_lasting, hide, hide_others, is_ending, last_on, lasts, will_end,
-};
+pub use sender::showing::{Until, forbid_lasting, hide, hide_others, lasts};
 pub use shared::attention::{ACKNOWLEDGED, REQUESTED};
 pub use shared::report::{reason, tell};
 pub use shared::switches::{is_forced, is_on};

@@ -1,6 +1,5 @@
 //! What happens around each intercepted MPI call.
 
-use crate::direct;
 use crate::hooks::wrapper::{self, Entered};
 use crate::life;
 use crate::mpi::arguments::Arguments;
@@ -154,10 +153,7 @@ extern "C" fn enter_unusually(
     let is_nested = thread.frame != 0 && is_nested(thread, arguments);
     // SAFETY: this thread's own session, see `session_of`; no other reference is held to it.
     if let Some(session) = unsafe { thread.session.as_mut() } {
-        // The outer call may have been left, or may have called the program back, which now learns what the outer one does not tell.
-        if direct::lasts() && !(is_nested && (direct::is_ending() || !entry.finishes)) {
-            session.end_lasting();
-        }
+        session.end_before(entry, is_nested);
         match is_nested {
             true => session.hide_before(entry),
             false => session.hide(),
@@ -266,9 +262,7 @@ fn look_back(thread: &mut Thread, entry: &'static EntryPoint, arguments: Argumen
                 let session = unsafe { session.as_mut() };
                 let interrupted = session.interrupted;
                 session.hide();
-                if direct::is_ending() {
-                    session.end_if_told(entry, arguments);
-                }
+                session.after_end(arguments);
                 phase::guarded(|| session.leave(entry, arguments));
                 if interrupted > 0 {
                     thread.dormant = interrupted;

@@ -5,7 +5,6 @@ use crate::mpi::arguments::Arguments;
 use crate::mpi::entry_points::EntryPoint;
 use crate::mpi::messages;
 use crate::thread::operations::Owner;
-use crate::thread::sends::ends;
 use crate::thread::session::{After, Session};
 use copytune_core::mpi::calls::{Binding, Finish, Role};
 
@@ -102,14 +101,18 @@ impl Session {
     }
 
     /// Chains the operations that a Wait or Test call concerns, or forgets that of a Cancel or Request_free. Returns what to do after it.
-    pub(super) fn before_finish(&mut self, entry: &EntryPoint, arguments: Arguments) -> After {
+    pub(super) fn before_finish(
+        &mut self,
+        entry: &'static EntryPoint,
+        arguments: Arguments,
+    ) -> After {
         match entry.call().role {
-            Role::Inspect => return ends(entry),
+            Role::Inspect => return self.before_end(entry),
             Role::Forget => {
                 self.requests(entry, arguments, |session, request, _| {
                     session.ranges.remove(request)
                 });
-                return ends(entry);
+                return self.before_end(entry);
             }
             _ => {}
         }
@@ -119,29 +122,24 @@ impl Session {
             chain = session.ranges.chain(request, position, chain);
         });
         self.present.chain = chain;
-        match ends(entry) {
+        match self.before_end(entry) {
             After::Reset if chain != 0 => After::Work,
             after => after,
         }
     }
 
-    /// A call may have told the program that sends are over: what has outlasted their calls is hidden, unless it has told nothing.
-    pub fn end_if_told(&mut self, entry: &EntryPoint, arguments: Arguments) {
-        let is_told = match entry.call().role {
+    /// After a call that may have told the program that sends are over: what has outlasted theirs is hidden, unless it has told nothing.
+    pub fn after_end(&mut self, arguments: Arguments) {
+        let Some(entry) = self.ending.take() else {
+            return;
+        };
+        let has_told = match entry.call().role {
             Role::Finish(finish) if entry.polls => some_are_done(finish, arguments),
             _ => true,
         };
-        match is_told {
-            true => self.end_lasting(),
-            false => direct::last_on(),
+        if has_told {
+            self.end_lasting();
         }
-    }
-
-    /// Hides what has outlasted the calls of sends.
-    #[cold]
-    pub fn end_lasting(&mut self) {
-        direct::end_lasting();
-        self.ranges.last(false);
     }
 
     /// Ends the chained operations that the call has completed: those whose request has become another value (the

@@ -102,7 +102,7 @@ impl Session {
                 messages::datatype_freed();
                 After::Reset
             }
-            _ => ends(entry),
+            _ => self.before_end(entry),
         }
     }
 
@@ -142,6 +142,35 @@ impl Session {
         self.shown.is_some()
     }
 
+    /// A call may tell the program that sends are over: what has outlasted theirs is hidden at its return. Returns what to do after it, where
+    /// there is nothing else to be done.
+    pub(super) fn before_end(&mut self, entry: &'static EntryPoint) -> After {
+        if !entry.finishes || !direct::lasts() {
+            return After::Reset;
+        }
+        self.ending = Some(entry);
+        After::Work
+    }
+
+    /// Hides what has outlasted the calls of sends.
+    #[cold]
+    pub fn end_lasting(&mut self) {
+        direct::end_lasting();
+        self.ranges.last(false);
+        self.ending = None;
+    }
+
+    /// A call seems to be nested in another one, or that was left. What has outlasted the calls of sends is hidden at once where the
+    /// program may learn by this one that they are over, unless it is the one that does the outer one's work (see
+    /// [`Session::hide_before`]).
+    pub fn end_before(&mut self, inner: &'static EntryPoint, is_nested: bool) {
+        let is_outer = |outer: &'static EntryPoint| is_part(inner, outer);
+        let tells = inner.finishes && !self.ending.is_some_and(is_outer);
+        if direct::lasts() && (tells || !is_nested) {
+            self.end_lasting();
+        }
+    }
+
     /// The sending call has returned, or was left: nobody may read its notice any more.
     #[inline]
     pub fn hide(&mut self) {
@@ -156,19 +185,14 @@ impl Session {
     /// that the stack does not show.
     pub fn hide_before(&mut self, inner: &'static EntryPoint) {
         if let Some((_, outer)) = self.shown
-            && (core::ptr::eq(inner, outer) || !core::ptr::eq(inner.call(), outer.call()))
+            && !is_part(inner, outer)
         {
             self.hide();
         }
     }
 }
 
-/// What to do after a call that has nothing else to do then: where it may tell the program that sends are over, what has outlasted
-/// theirs is hidden.
-pub(super) fn ends(entry: &EntryPoint) -> After {
-    if !entry.finishes || !direct::lasts() {
-        return After::Reset;
-    }
-    direct::will_end();
-    After::Work
+/// Whether a nested call is the outer one's function by another name.
+fn is_part(inner: &EntryPoint, outer: &EntryPoint) -> bool {
+    !core::ptr::eq(inner, outer) && core::ptr::eq(inner.call(), outer.call())
 }

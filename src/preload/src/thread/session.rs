@@ -52,6 +52,8 @@ pub struct Session {
     pub(super) has_closed_ucx: bool,
     /// The notice of what the present call sends, and that call's entry point.
     pub shown: Option<(&'static direct::Notice, &'static EntryPoint)>,
+    /// The present call, if it may tell the program that sends are over whose notices have outlasted their calls.
+    pub(super) ending: Option<&'static EntryPoint>,
     /// Dormant calls left, to be resumed when the notice is hidden.
     pub interrupted: usize,
     /// Whether the thread sends without waiting, and reads nothing.
@@ -122,6 +124,7 @@ impl Session {
             falls: false,
             has_closed_ucx: false,
             shown: None,
+            ending: None,
             interrupted: 0,
             one_way: OneWay::default(),
             unseen: 0,

@@ -10,16 +10,12 @@ use copytune_protocol::arena;
 use copytune_protocol::notice::Notice;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use core::sync::atomic::{AtomicU8, AtomicUsize, fence};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, fence};
 
 /// Threads that show a message inside a call. While there are none, no send need look for notices that another left behind.
 static IN_CALLS: AtomicUsize = AtomicUsize::new(0);
-/// Whether some notice may outlast its send's call now: [`NONE`], [`LASTING`] or [`ENDING`].
-static STATE: AtomicU8 = AtomicU8::new(NONE);
-const NONE: u8 = 0;
-const LASTING: u8 = 1;
-/// Until the present call returns.
-const ENDING: u8 = 2;
+/// Whether some notice may outlast its send's call now.
+static LASTS: AtomicBool = AtomicBool::new(false);
 /// Whether notices may do so: [`UNKNOWN`], [`MAY`] or [`MAY_NOT`], which stays.
 static MAY_LAST: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
@@ -116,7 +112,7 @@ fn find_out() -> bool {
 
 /// A notice outlasts its send's call from now on, unless another thread has called MPI meanwhile.
 pub fn begin_lasting() {
-    STATE.store(LASTING, Relaxed);
+    LASTS.store(true, Relaxed);
     // Either this thread sees what `forbid_lasting` has stored, or that one finds the notice shown.
     fence(SeqCst);
     if MAY_LAST.load(Relaxed) != MAY {
@@ -135,26 +131,10 @@ pub fn forbid_lasting() {
 /// Whether some notice may outlast its send's call now.
 #[inline(always)]
 pub fn lasts() -> bool {
-    STATE.load(Relaxed) != NONE
-}
-
-/// The present call may tell the program that sends are over: such notices are hidden before it returns.
-#[cold]
-pub fn will_end() {
-    STATE.store(ENDING, Relaxed);
-}
-
-/// Whether they are.
-pub fn is_ending() -> bool {
-    STATE.load(Relaxed) == ENDING
-}
-
-/// The present call has told the program nothing.
-pub fn last_on() {
-    STATE.store(LASTING, Relaxed);
+    LASTS.load(Relaxed)
 }
 
 /// None outlasts its send's call any more. Whether some may have.
 pub fn take_lasting() -> bool {
-    STATE.swap(NONE, Relaxed) != NONE
+    LASTS.swap(false, Relaxed)
 }
