@@ -257,7 +257,7 @@ fn offers_that_pay_are_remembered() {
                 .tuned(dir)
                 .given_time()
                 .env("COPYTUNE_TEST_PRIVATE", "1")
-                .env("COPYTUNE_TEST_LATE", "3000");
+                .env("COPYTUNE_TEST_LATE", "6000");
             job.run().expect_success("repeated.c");
             let ranks = state(dir).ranks.into_values();
             let classes = ranks.flat_map(|rank| rank.direct.classes);
