@@ -87,7 +87,7 @@ impl Owner {
         unsafe {
             let own = (0, COPY, &ANSWERS);
             self.notices
-                .show_on(self.arena, start, bytes, (self.sends, true), own)
+                .show_lasting(self.arena, start, bytes, (self.sends, true), own)
         }
     }
 
@@ -211,7 +211,7 @@ fn what_lasts_is_shown_until_the_end() {
         }
         assert!((0..MAX_NOTICES).all(|number| owner.shown(number, BYTES).is_some()));
         assert!(!owner.add(MAX_NOTICES));
-        owner.notices.end(owner.arena);
+        owner.notices.end_lasting(owner.arena);
         assert!((0..MAX_NOTICES).all(|number| owner.shown(number, BYTES).is_none()));
     }
     assert_eq!(owner.begin(MAX_NOTICES, BYTES), None, "it has no notice");
@@ -226,7 +226,7 @@ fn what_was_hidden_meanwhile_is_shown_anew() {
     assert_eq!(owner.begin(0, BYTES), Some(false));
     assert_eq!(owner.begin(0, BYTES + PAGE), Some(false));
     assert!(owner.shown(0, BYTES).is_none() && owner.shown(0, BYTES + PAGE).is_some());
-    owner.notices.end(owner.arena);
+    owner.notices.end_lasting(owner.arena);
     assert!(owner.shown(0, BYTES + PAGE).is_none());
 }
 

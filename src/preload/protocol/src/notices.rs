@@ -217,14 +217,14 @@ impl Notices {
         Some(notice)
     }
 
-    /// The same for a message whose send may last longer than its call: the notice lasts until [`Self::end`], which the caller calls
+    /// The same for a message whose send may last longer than its call: the notice lasts until [`Self::end_lasting`], which the caller calls
     /// before the program may know that any of the messages shown so was sent. `tells`: the calling thread finds out at once where it
     /// lies, which saves the receiver that (0.3 µs) for each send of it until then. `None`: it is not shown; else whether it was
     /// already.
     ///
     /// # Safety
     /// As [`Self::show`].
-    pub unsafe fn show_on(
+    pub unsafe fn show_lasting(
         &mut self,
         arena: &'static Arena,
         start: usize,
@@ -259,7 +259,7 @@ impl Notices {
     }
 
     /// Hides all notices that have outlasted their sends' calls.
-    pub fn end(&mut self, arena: &Arena) {
+    pub fn end_lasting(&mut self, arena: &Arena) {
         for &number in self.lasting.iter().take(self.last) {
             let number = usize::from(number);
             if let (Some(notice), Some(message)) =

@@ -114,7 +114,7 @@ pub struct Ranges {
     board: &'static Board,
     /// Whether notices of sends may be shown until a call ends them.
     lasts: bool,
-    /// 0: no call may end anything.
+    /// Operations that are followed, and one more while notices may last: one test on the hot path for both.
     awaited: usize,
     /// Where the search for an entry to give up goes on.
     hand: usize,
@@ -160,7 +160,7 @@ impl Ranges {
 
     /// Whether notices may be shown until a call ends them.
     #[inline]
-    pub fn last(&mut self, lasts: bool) {
+    pub fn note_lasting(&mut self, lasts: bool) {
         self.lasts = lasts;
         self.count();
     }

@@ -138,7 +138,7 @@ impl Session {
             false => self.until_later(dormant),
         };
         self.shown = direct::sending(send.start, send.end, sent, until).map(|it| (it, entry));
-        self.ranges.last(direct::lasts());
+        self.ranges.note_lasting(direct::lasts());
         self.shown.is_some()
     }
 
@@ -156,7 +156,7 @@ impl Session {
     #[cold]
     pub fn end_lasting(&mut self) {
         direct::end_lasting();
-        self.ranges.last(false);
+        self.ranges.note_lasting(false);
         self.ending = None;
     }
 

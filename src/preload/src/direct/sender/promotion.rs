@@ -227,7 +227,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
     let (bytes, notices) = (end - start, &mut owner.notices);
     if let Until::After { .. } = until {
         // SAFETY: the program sends it until it is over for it.
-        let was_shown = unsafe { notices.show_on(arena, start, bytes, (sends, tells), own) };
+        let was_shown = unsafe { notices.show_lasting(arena, start, bytes, (sends, tells), own) };
         note_shown(was_shown.is_some());
         if was_shown == Some(false) {
             showing::begin_lasting();
@@ -245,7 +245,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
 pub fn end_lasting() {
     if showing::take_lasting() {
         match (arena::own(), OWNER.try_lock()) {
-            (Some(arena), Ok(mut owner)) => owner.notices.end(arena),
+            (Some(arena), Ok(mut owner)) => owner.notices.end_lasting(arena),
             // Another thread is at it.
             _ => hide_all(),
         }
