@@ -260,23 +260,22 @@ fn owner() -> &'static Words {
     words
 }
 
-/// The first promotion meets everything anew. What tries took tells what is to be expected where no run has timed a promotion.
+/// What tries took tells what is to be expected where no run has timed a promotion.
 #[test]
-fn what_tries_take_tells_what_is_around_a_promotion_and_the_first_takes_that_twice() {
+fn what_tries_take_tells_what_is_around_a_promotion() {
     const TRIED: usize = 32 << 10;
     let words: &Words = shared();
     words.begin_with_usual_price();
     let moving = words.price(MEBIBYTE) - words.price(0);
     let tried = 40e-6 + moving / 32.0;
-    words.note_tried(1e9 * tried, TRIED);
+    words.note_tried(1e9 * tried, 1e9 * tried, TRIED);
     let near = |price: f64, expected: f64| (price - expected).abs() < 2e-9;
-    assert!(near(words.price(0), 80e-6), "{}", words.price(0));
-    assert!(near(words.price(MEBIBYTE), 80e-6 + moving));
+    assert!(near(words.price(0), 40e-6), "{}", words.price(0));
+    assert!(near(words.price(MEBIBYTE), 40e-6 + moving));
     assert_eq!(words.found_price(), (0.0, 0.0), "it is nothing to remember");
-    words.announce();
     assert!(near(words.price(TRIED), tried), "{}", words.price(TRIED));
     // Tries that are faster than what moving their pages should take.
-    words.note_tried(1.0, TRIED);
+    words.note_tried(1.0, 1.0, TRIED);
     assert_eq!(words.price(0), 0.0);
     assert!(!words.is_price_known());
 
@@ -284,9 +283,41 @@ fn what_tries_take_tells_what_is_around_a_promotion_and_the_first_takes_that_twi
     known.begin_with_usual_price();
     known.begin_with_price((30e-6, 5e-4));
     assert!(known.is_price_known());
-    known.note_tried(1e6, TRIED);
-    known.announce();
+    known.note_tried(1e6, 1e6, TRIED);
     assert!(near(known.price(0), 30e-6), "{}", known.price(0));
+}
+
+/// The first promotion meets everything anew. Those that are asked for after it do not.
+#[test]
+fn the_first_promotion_that_is_asked_for_takes_what_is_around_it_twice() {
+    let begun = || {
+        let words: &Words = shared();
+        words.begin_with_usual_price();
+        words
+    };
+    let words = begun();
+    assert_eq!(words.price_of_being_first(), words.price(0));
+    words.ask(START, BYTES, RequestKind::Promotion);
+    assert_eq!(words.price_of_being_first(), 0.0);
+    let words = begun();
+    words.announce();
+    assert_eq!(words.price_of_being_first(), 0.0);
+}
+
+/// The first try meets everything anew, but one that was interrupted says nothing: a price twenty times too high keeps a whole run, and those
+/// that remember it, from promoting anything.
+#[test]
+fn a_first_try_that_was_interrupted_does_not_make_the_price() {
+    const TRIED: usize = 32 << 10;
+    let price = |first: f64| {
+        let words = owner();
+        words.note_tried(first, 80_000.0, TRIED);
+        words.price(TRIED)
+    };
+    let near = |price: f64, expected: f64| (price - expected).abs() < 2e-9;
+    assert!(near(price(160_000.0), 120e-6), "{}", price(160_000.0));
+    assert!(near(price(320_000.0), 200e-6), "{}", price(320_000.0));
+    assert!(near(price(4e6), 200e-6), "{}", price(4e6));
 }
 
 /// Before a promotion was timed, in this run or an earlier one, what a page takes to make tells what it will take.

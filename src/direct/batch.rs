@@ -90,7 +90,7 @@ impl Batch {
     /// call of the same thread.
     pub fn join(&mut self, buffer: Range, asked: Vec<Range>, call: Option<u64>) -> Joined {
         let mut left = Vec::new();
-        if !self.follows(call) || !self.is_beside(buffer) {
+        if !self.follows(call) || !are_beside(self.before, buffer) {
             left = self.end();
         }
         (self.latest, self.before) = (call, buffer);
@@ -113,12 +113,11 @@ impl Batch {
         };
         call == latest || call == latest.wrapping_add(1)
     }
+}
 
-    /// Whether the buffer lies next to the one before. Others could not be moved in one step with it.
-    fn is_beside(&self, (start, end): Range) -> bool {
-        let (first, last) = self.before;
-        start.saturating_sub(last).max(first.saturating_sub(end)) < PAGE
-    }
+/// Whether a buffer lies next to the one before. Others could not be moved in one step with it.
+pub fn are_beside((first, last): Range, (start, end): Range) -> bool {
+    start.saturating_sub(last).max(first.saturating_sub(end)) < PAGE
 }
 
 impl Together {

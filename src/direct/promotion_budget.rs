@@ -44,7 +44,7 @@ pub enum Urgency {
 }
 
 /// One kernel copy of a buffer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct KernelCopy {
     /// How many bytes.
     pub bytes: usize,
@@ -54,8 +54,11 @@ pub struct KernelCopy {
     pub is_first: bool,
     /// How long the promotion of the buffer would take.
     pub price: u64,
-    /// How much of that is not for moving pages.
+    /// How much of that is not for moving pages, where the buffer lies beside the one before: such are promoted together, and most of it
+    /// is taken once for all. 0: it does not.
     pub around: u64,
+    /// How much longer it would take if it were asked for before all others.
+    pub first: u64,
     /// The most debt that is allowed now.
     pub credit: Credit,
 }

@@ -45,6 +45,7 @@ impl World {
             is_first: false,
             price: 0,
             around: 0,
+            first: 0,
             credit: Credit {
                 usual: CREDIT,
                 adopted: CREDIT,

@@ -58,6 +58,10 @@ pub(super) struct Class {
     pub returns: Returns,
 }
 
+/// Earlier runs speak for buffers whose promotions cost at most so many times what is remembered of theirs: one and a half to three times
+/// what the last one's did.
+const AS_MANY: u64 = 3;
+
 /// What promotions at the first send would have come to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Shown {
@@ -69,6 +73,16 @@ pub(super) struct Shown {
 impl Shown {
     fn in_all(self) -> Worth {
         self.now.plus(self.before)
+    }
+
+    /// What earlier runs say. They speak for a run that meets about as many buffers as they did: of the last one at least half is
+    /// remembered. One that meets more was started with other parameters, and sends each of them less often.
+    pub fn advice(self) -> Advice {
+        let is_other = self.now.price > self.before.price.saturating_mul(AS_MANY);
+        match self.before.advice() {
+            Advice::AtOnce if is_other => Advice::None,
+            advice => advice,
+        }
     }
 }
 

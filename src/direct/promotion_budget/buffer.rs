@@ -188,8 +188,10 @@ impl Buffer {
         } else if self.reads < self.next && !is_open && !is_returned {
             return false;
         }
-        let advice = class.shown(self.is_of_parts).before.advice();
-        let is_earned = self.missed >= copy.price.saturating_mul(EARNED);
+        let advice = class.shown(self.is_of_parts).advice();
+        // What it has shown counts by its own price; the next promotion takes that and what is due once.
+        let price = copy.price.saturating_add(copy.first);
+        let is_earned = self.missed >= price.saturating_mul(EARNED);
         // What was asked for did not come, but may yet as long as it is not asked for again. Savings of long ago are no reason to spend.
         let most_saved = i64::try_from(copy.credit.known).unwrap_or(i64::MAX);
         let debt = account
@@ -202,12 +204,12 @@ impl Buffer {
             _ if debt <= 0 && (is_earned || is_returned) => copy.credit.adopted,
             _ => copy.credit.usual,
         };
-        let owes = debt.saturating_add_unsigned(copy.price);
+        let owes = debt.saturating_add_unsigned(price);
         let class = account.class_of(copy.bytes);
         let asks_for_all = urgency == Urgency::Unknown
             && !matches!(advice, Advice::Wait(_))
             && self.is_in_group()
-            && class.group.asks(copy.price, debt, copy.credit);
+            && class.group.asks(copy, debt);
         self.is_refused = owes.max(0).cast_unsigned() > credit;
         let is_worth_it = match urgency {
             Urgency::Forced => true,
@@ -228,6 +230,8 @@ impl Buffer {
         };
         if is_worth_it {
             let class = account.class_of(copy.bytes);
+            let worth = &mut class.shown(self.is_of_parts).now;
+            worth.price = worth.price.saturating_add(copy.first);
             // Of parts, whoever asks knows how many bytes.
             if !self.is_of_parts {
                 class.returns.ask(1, is_returned);
@@ -237,7 +241,7 @@ impl Buffer {
                 class.group.leave(self.missed, joined);
             }
             self.next = self.reads.saturating_add(1).saturating_mul(2);
-            self.owed = copy.price;
+            self.owed = price;
             account.debt = owes;
         }
         is_worth_it
@@ -245,16 +249,17 @@ impl Buffer {
 
     /// Whether what it has missed, others have shown, or earlier runs have, is worth its promotion; else it waits.
     fn has_shown_enough(&mut self, account: &mut Account, copy: KernelCopy) -> bool {
-        let before = account.class_of(copy.bytes).shown(self.is_of_parts).before;
-        let advice = before.advice();
-        let usual = copy.price << self.losses;
+        let shown = *account.class_of(copy.bytes).shown(self.is_of_parts);
+        let (before, advice) = (shown.before, shown.advice());
+        let price = copy.price.saturating_add(copy.first);
+        let usual = price << self.losses;
         let (wanted, is_known) = match advice {
             Advice::Wait(times) => (usual.saturating_mul(times), false),
             // What is left of the sends that earlier runs have shown must pay. Then come those that they have not: where no history is a
             // buffer's own, the run's end is where theirs was, most likely, so what comes after it must have shown that it pays.
             Advice::AtOnce => {
                 let in_all = before.of_a_buffer(copy.price);
-                let pays = |missed: u64| missed.saturating_add(copy.price) <= in_all;
+                let pays = |missed: u64| missed.saturating_add(price) <= in_all;
                 match self.is_of_parts {
                     // As much again is to be left: the next longer message may need another promotion.
                     true => (usual.saturating_add(in_all), pays(self.missed.max(usual))),

@@ -25,7 +25,7 @@ const KNOWN_CREDIT: f64 = 20e-3;
 const TOGETHER: f64 = 3e-3;
 
 /// The most debt that is allowed at some time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Credit {
     /// Usually.
     pub usual: u64,

@@ -2,7 +2,7 @@
 //! as the credit allows it, they cost most and gain least: a window takes as long as its slowest message. So they are promoted
 //! together, when all of them together have missed a part of what that costs.
 
-use super::Credit;
+use super::KernelCopy;
 
 /// Fewer buffers are no group.
 const FEWEST: u32 = 4;
@@ -23,7 +23,7 @@ pub(super) struct Group {
     buffers: u32,
     /// What direct copies of them would have saved.
     missed: u64,
-    /// What their promotions would cost one by one, and how much of that is not for moving pages.
+    /// What their promotions would cost one by one, and how much of that is not for moving pages of those that lie side by side.
     price: u64,
     around: u64,
     /// Kernel copies by which they are still asked for.
@@ -31,7 +31,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// A buffer is met, whose promotion would cost that, so much of it beside the moving of pages.
+    /// A buffer is met, whose promotion would cost that, so much of it beside the moving of pages if it lies beside the one before.
     pub fn join(&mut self, price: u64, around: u64) {
         self.buffers = self.buffers.saturating_add(1);
         self.price = self.price.saturating_add(price);
@@ -67,17 +67,25 @@ impl Group {
         self.open > 0
     }
 
-    /// One of them, whose promotion costs that, is copied by the kernel. Whether it is to be asked for, as the others are, as far as
-    /// the credit goes: who reads gains by each of them. `debt`: what is owed without it.
-    pub fn asks(&mut self, price: u64, debt: i64, credit: Credit) -> bool {
-        let owed = debt.saturating_add_unsigned(price).max(0).cast_unsigned();
+    /// One of them is copied by the kernel. Whether it is to be asked for, as the others are, as far as the credit goes: who reads gains by
+    /// each of them. `debt`: what is owed without it.
+    pub fn asks(&mut self, copy: KernelCopy, debt: i64) -> bool {
+        let KernelCopy {
+            price,
+            first,
+            credit,
+            ..
+        } = copy;
+        let owed = (debt.saturating_add_unsigned(price.saturating_add(first)))
+            .max(0)
+            .cast_unsigned();
         if owed > credit.usual.saturating_add(credit.together) {
             self.open = 0;
             return false;
         }
         if self.open == 0
             && self.buffers >= FEWEST
-            && self.missed.saturating_mul(PART) >= self.together()
+            && self.missed.saturating_mul(PART) >= self.together().saturating_add(first)
         {
             self.open = self.buffers.saturating_mul(TURNS);
         }
@@ -89,7 +97,7 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Account, Buffer, KernelCopy, Urgency};
+    use super::super::{Account, Buffer, Credit, Urgency};
     use super::*;
 
     const PRICE: u64 = 1000;
@@ -104,6 +112,16 @@ mod tests {
         }
     }
 
+    fn copy(together: u64) -> KernelCopy {
+        KernelCopy {
+            bytes: 65536,
+            gain: GAIN,
+            price: PRICE,
+            credit: credit(together),
+            ..KernelCopy::default()
+        }
+    }
+
     /// Windows of so many buffers; in which of them each was asked for.
     fn windows(buffers: usize, windows: usize, together: u64) -> Vec<Option<usize>> {
         let mut account = Account::default();
@@ -112,12 +130,8 @@ mod tests {
         for window in 0..windows {
             for (buffer, asked) in all.iter_mut().zip(&mut asked) {
                 let copy = KernelCopy {
-                    bytes: 65536,
-                    gain: GAIN,
                     is_first: window == 0,
-                    price: PRICE,
-                    around: 0,
-                    credit: credit(together),
+                    ..copy(together)
                 };
                 let waits = buffer.waits(&mut account, copy.bytes);
                 if !waits && buffer.read_by_kernel(&mut account, copy, Urgency::Unknown) {
@@ -168,6 +182,25 @@ mod tests {
         assert_eq!(together(64, 900), 64 * PRICE - 60 * 600);
     }
 
+    /// That the first promotion of all takes longer counts once, not for each buffer that was met before it.
+    #[test]
+    fn being_first_counts_once() {
+        let first = 3 * PRICE;
+        let mut group = Group::default();
+        for _ in 0..8 {
+            group.join(PRICE, 0);
+        }
+        let copy = KernelCopy {
+            first,
+            ..copy(16 * PRICE)
+        };
+        let enough = (8 * PRICE + first) / PART;
+        group.miss(enough - 1);
+        assert!(!group.asks(copy, 0));
+        group.miss(1);
+        assert!(group.asks(copy, 0));
+    }
+
     /// Of buffers that are sent no more nothing is waited for.
     #[test]
     fn a_group_is_not_open_for_ever() {
@@ -175,7 +208,7 @@ mod tests {
         for _ in 0..8 {
             group.join(PRICE, 0);
         }
-        let asks = |group: &mut Group, together| group.asks(PRICE, 0, credit(together));
+        let asks = |group: &mut Group, together| group.asks(copy(together), 0);
         assert!(!asks(&mut group, 8 * PRICE), "nothing is missed");
         group.miss(8 * PRICE);
         assert!(asks(&mut group, 8 * PRICE));
@@ -194,9 +227,9 @@ mod tests {
             group.join(PRICE, 0);
         }
         group.miss(8 * PRICE);
-        assert!(group.asks(PRICE, 0, credit(8 * PRICE)));
+        assert!(group.asks(copy(8 * PRICE), 0));
         assert!(group.is_open());
-        assert!(!group.asks(PRICE, 8 * PRICE as i64, credit(8 * PRICE)));
+        assert!(!group.asks(copy(8 * PRICE), 8 * PRICE as i64));
         assert!(!group.is_open());
     }
 }

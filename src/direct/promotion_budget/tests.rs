@@ -61,6 +61,7 @@ impl World {
             price,
             // What is shared where buffers are promoted together.
             around: price / 2,
+            first: 0,
             credit: Credit {
                 together: self.together,
                 ..ALLOWED
@@ -131,8 +132,8 @@ fn patience(ticks: u64, price: u64, urgency: Urgency) -> u32 {
         gain: ticks / SAVED,
         is_first: false,
         price,
-        around: 0,
         credit: ALLOWED,
+        ..KernelCopy::default()
     };
     (1..100_000)
         .find(|_| buffer.read_by_kernel(&mut account, copy, urgency))
@@ -174,8 +175,8 @@ fn the_first_copy_of_a_buffer_asks_for_nothing_and_promises_nothing() {
         gain,
         is_first,
         price: 400,
-        around: 0,
         credit: ALLOWED,
+        ..KernelCopy::default()
     };
     assert!(!buffer.read_by_kernel(&mut account, copy(4000, true), Urgency::Unknown));
     assert!(
@@ -203,8 +204,8 @@ fn where_little_is_to_be_saved_buffers_wait_longer() {
             gain,
             is_first: false,
             price: 400,
-            around: 0,
             credit: ALLOWED,
+            ..KernelCopy::default()
         };
         (1..100_000).find(|_| buffer.read_by_kernel(&mut account, copy, Urgency::Unknown))
     };
@@ -262,8 +263,8 @@ fn where_as_many_bytes_of_the_next_length_would_pay_it_is_promoted_at_once() {
         gain,
         is_first,
         price,
-        around: 0,
         credit: ALLOWED,
+        ..KernelCopy::default()
     };
     let asked = |gain: u64| {
         let mut account = Account::default();
@@ -320,8 +321,8 @@ fn what_is_asked_for_in_vain_is_asked_for_ever_more_rarely() {
         gain: 50,
         is_first: false,
         price: 900,
-        around: 0,
         credit: ALLOWED,
+        ..KernelCopy::default()
     };
     let mut asked = 0;
     for _ in 0..10_000 {
@@ -342,8 +343,8 @@ fn early_losses_make_patient() {
         gain: 500,
         is_first: false,
         price: 1000,
-        around: 0,
         credit: ALLOWED,
+        ..KernelCopy::default()
     };
     let reads_until_asked = |buffer: &mut Buffer, account: &mut Account| {
         while !buffer.read_by_kernel(account, copy, Urgency::Unknown) {}
@@ -372,8 +373,8 @@ fn what_was_promoted_for_less_owes_less() {
         gain: 50,
         is_first: false,
         price: 1000,
-        around: 0,
         credit: ALLOWED,
+        ..KernelCopy::default()
     };
     let mut buffers: Vec<Buffer> = (0..16).map(|_| Buffer::default()).collect();
     let mut asked = 0;
@@ -449,8 +450,8 @@ fn what_could_not_be_timed_is_looked_at_again_soon() {
         gain,
         is_first,
         price: 1000,
-        around: 0,
         credit: ALLOWED,
+        ..KernelCopy::default()
     };
     // How many copies come before something is decided.
     let mut wait = |gain, is_first| {
@@ -476,8 +477,8 @@ fn without_credit_few_are_looked_at() {
         gain: 3000,
         is_first,
         price: 2 * CREDIT,
-        around: 0,
         credit: ALLOWED,
+        ..KernelCopy::default()
     };
     let (buffers, windows) = (64, 100);
     let mut account = Account::default();

@@ -119,8 +119,8 @@ mod tests {
             gain: 100,
             is_first,
             price: 1000,
-            around: 0,
             credit: ALLOWED,
+            ..KernelCopy::default()
         };
         let asked = (0..40)
             .find(|&read| buffer.read_by_kernel(&mut account, copy(read == 0), Urgency::Unknown));
@@ -189,8 +189,8 @@ mod tests {
                     gain: 100,
                     is_first: read == 0,
                     price: 1000,
-                    around: 0,
                     credit: ALLOWED,
+                    ..KernelCopy::default()
                 };
                 buffer.read_by_kernel(&mut account, copy, Urgency::Earned)
             })
@@ -225,8 +225,8 @@ mod tests {
             gain: 100,
             is_first: false,
             price: 1000,
-            around: 0,
             credit: ALLOWED,
+            ..KernelCopy::default()
         };
         let kinds = [
             (Buffer::default(), Urgency::Unknown),
@@ -260,6 +260,72 @@ mod tests {
                 assert_eq!(shown, expected);
             }
         }
+    }
+
+    /// A run that meets more buffers than those that is remembered of was started with other parameters: each is sent less often then.
+    #[test]
+    fn what_few_buffers_have_shown_does_not_speak_for_many() {
+        let worth = Worth {
+            potential: 16_000,
+            price: 8000,
+            ..Worth::default()
+        };
+        let earlier = Paid {
+            bytes: 65536,
+            worth,
+            ..Paid::default()
+        };
+        let mut account = Account::default();
+        account.begin_with(earlier, MOST);
+        // It remembers four buffers' price, which eight may have had, and up to twelve are believed to have.
+        let asked = (0..100).map(|_| {
+            let copy = KernelCopy {
+                bytes: earlier.bytes,
+                gain: 100,
+                is_first: true,
+                price: 1000,
+                credit: Credit {
+                    known: 100_000,
+                    ..ALLOWED
+                },
+                ..KernelCopy::default()
+            };
+            Buffer::default().read_by_kernel(&mut account, copy, Urgency::Unknown)
+        });
+        let asked: Vec<bool> = asked.collect();
+        assert!(asked[..12].iter().all(|&it| it), "{asked:?}");
+        assert!(!asked[12..].contains(&true), "{asked:?}");
+    }
+
+    /// Buffers that were met before the process's first promotion would not all have cost what that one does.
+    #[test]
+    fn that_the_first_promotion_takes_longer_counts_for_one_of_them() {
+        let mut account = Account::default();
+        let mut buffers = [Buffer::default(); 8];
+        let copy = KernelCopy {
+            bytes: 65536,
+            gain: 100,
+            price: 1000,
+            first: 700,
+            credit: ALLOWED,
+            ..KernelCopy::default()
+        };
+        let price = |account: &Account| {
+            let paid = account.paid().next().expect("the class");
+            paid.worth.price
+        };
+        for buffer in &mut buffers {
+            let is_first = KernelCopy {
+                is_first: true,
+                ..copy
+            };
+            assert!(!buffer.read_by_kernel(&mut account, is_first, Urgency::Unknown));
+        }
+        assert_eq!(price(&account), 8000);
+        let asks = (0..3).any(|_| buffers[0].read_by_kernel(&mut account, copy, Urgency::Forced));
+        assert_eq!((asks, price(&account)), (true, 8700));
+        buffers[0].read_directly(&mut account, copy.bytes, 100, || 1500);
+        assert_eq!(price(&account), 8500, "what it took counts in its place");
     }
 
     #[test]

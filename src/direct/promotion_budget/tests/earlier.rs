@@ -44,8 +44,8 @@ fn what_is_known_to_pay_may_be_owed_longer() {
     let before = Paid {
         bytes: 65_536,
         worth: Worth {
-            potential: 2000,
-            price: 900,
+            potential: BUFFERS as u64 * 2000,
+            price: BUFFERS as u64 * 900,
             ..Worth::default()
         },
         ..Paid::default()

@@ -31,6 +31,7 @@ fn exchange(gains: [u64; 2], messages: usize, (usual, adopted): (u64, u64)) -> [
                 is_first: message == 0,
                 price: PRICE,
                 around: 0,
+                first: 0,
                 credit: Credit {
                     usual,
                     adopted,
@@ -105,8 +106,8 @@ fn a_return_promotion_waits_for_credit() {
         gain: 10,
         is_first: false,
         price: 2 * CREDIT,
-        around: 0,
         credit: ALLOWED,
+        ..KernelCopy::default()
     };
     let mut looks = |account: &mut Account, messages: usize| {
         let looked = (0..messages).filter(|_| {

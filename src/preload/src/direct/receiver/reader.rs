@@ -318,5 +318,9 @@ fn is_short(read: &Read) -> bool {
 
 /// What a promotion of so many bytes by that process takes, in ticks.
 fn price_of(peer: &Peer, bytes: usize) -> u64 {
-    (peer.words().price(bytes) * clock::rate()) as u64
+    ticks_of(peer.words().price(bytes))
+}
+
+fn ticks_of(seconds: f64) -> u64 {
+    (seconds * clock::rate()) as u64
 }

@@ -1,7 +1,7 @@
 //! Reads that the kernel makes: what they show, and which buffers are asked for by it.
 
 use super::known::Known;
-use super::{Chooser, Reader, is_short, price_of};
+use super::{Chooser, Reader, is_short, price_of, ticks_of};
 use crate::direct::receiver::candidates;
 use crate::direct::receiver::ranges::mixed;
 use crate::direct::receiver::read::Read;
@@ -140,6 +140,7 @@ impl Reader {
             let pays = is_forced() || self.account.pays_at_once(read.bytes);
             known.look_for_arena(kernel, ticks, pays, &mut self.has_looked);
         }
+        let is_beside = is_new && known.lies_beside_latest(read);
         let Some(peer) = &known.peer else {
             return;
         };
@@ -169,7 +170,8 @@ impl Reader {
             gain: known.mechanisms.expected_gain(read.bytes),
             is_first,
             price: price(asked),
-            around: price(0),
+            around: if is_beside { price(0) } else { 0 },
+            first: first_reads.with(ticks_of(peer.words().price_of_being_first())),
             credit: match chooser {
                 Chooser::Site(_) => credit.of_adopted(),
                 Chooser::Process => credit,

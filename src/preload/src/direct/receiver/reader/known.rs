@@ -7,6 +7,7 @@ use crate::direct::shared::report::explain;
 use crate::sys::cancellation::held_back;
 use crate::sys::clock;
 use crate::sys::log::{self, Level};
+use copytune_core::direct::batch::are_beside;
 use copytune_core::direct::extents::Extents;
 use copytune_core::direct::mechanisms::Mechanisms;
 use copytune_core::direct::recurrence::Recurrence;
@@ -40,6 +41,8 @@ pub(super) struct Known {
     pub extents: Extents,
     /// Of short messages with edges that lie in memory of others.
     pub recurrence: Recurrence,
+    /// The latest message that was met for the first time, from start to end.
+    latest: (usize, usize),
     /// Short buffers with edges in a row that were asked for and are not known to have come: their sends are not shown, so their
     /// owner does not promote them ([`Message::may_gain`](copytune_protocol::requests::Message::may_gain)).
     pub unmet: u8,
@@ -59,6 +62,7 @@ impl Known {
             mechanisms: Mechanisms::new(candidates::new_mechanism()),
             extents: Extents::default(),
             recurrence: Recurrence::default(),
+            latest: (0, 0),
             unmet: 0,
             left_alone: 0,
         }
@@ -112,6 +116,12 @@ impl Known {
     #[inline]
     pub fn is_part_of_others(&self, read: &Read) -> bool {
         read.bytes >= MIN_UNSHOWN_BYTES && self.extents.know(read.pages())
+    }
+
+    /// A message is met for the first time. Whether it lies beside the one that was met so before, so that both may be promoted in one step.
+    pub fn lies_beside_latest(&mut self, read: &Read) -> bool {
+        let met = (read.source, read.source + read.bytes);
+        are_beside(core::mem::replace(&mut self.latest, met), met)
     }
 
     /// A short buffer with edges is asked for.
