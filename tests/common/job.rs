@@ -117,9 +117,10 @@ impl Job {
 
     /// For jobs in which a rank dies: each of four attempts has 25 seconds. Open MPI's mpirun then hangs about
     /// once in ten runs (see `LAUNCHER_HANGS`), and not always after its ranks. A hang of the shim's own would
-    /// come every time.
+    /// come every time. Nobody computes for most of that time, so they need no cores of their own.
     pub fn violent(mut self) -> Self {
         self.limit = Duration::from_secs(25);
+        self.cores = 0;
         self.attempts = 4;
         self
     }
