@@ -23,7 +23,7 @@ ways! {
     then_sent_without_blocking("isend", BOTH);
     then_sent_by_a_persistent_request("start", BOTH);
     then_gathered("gather", BOTH);
-    then_reduced("reduce", BOTH);
+    then_sent_by_alltoallw("alltoallw", BOTH);
     // MPICH keeps the lock of the call that was left: no other thread gets into it again.
     then_sent_by_another_thread("other_isend", &[OpenMpi]);
     then_started_by_another_thread("other_start", &[OpenMpi]);

@@ -37,6 +37,13 @@ pub enum Blocks {
     EachRank,
     /// The same at the root, whose rank is at this position; elsewhere the buffer means nothing.
     AtRoot(u8),
+    /// One for each rank, of other lengths and at other places: the position of the count is that of an array.
+    Counted {
+        /// Position of the array that says where they lie, in extents of the datatype.
+        displacements: u8,
+        /// Position of the root's rank, where the buffer means something at the root alone.
+        root: Option<u8>,
+    },
 }
 
 /// How an operation that a call begins comes to its end.
@@ -222,6 +229,20 @@ const fn source_or_in_place(buffer: u8, count: u8, datatype: u8, blocks: Blocks)
     }
 }
 
+const fn counted(displacements: u8) -> Blocks {
+    Blocks::Counted {
+        displacements,
+        root: None,
+    }
+}
+
+const fn counted_at_root(displacements: u8, root: u8) -> Blocks {
+    Blocks::Counted {
+        displacements,
+        root: Some(root),
+    }
+}
+
 const fn node(name: &'static str, arity: u8) -> Call {
     call(name, arity, Role::Node, false)
 }
@@ -304,9 +325,14 @@ pub static CALLS: &[Call] = &[
     collective("MPI_Barrier", 1, None),
     spreading("MPI_Bcast", 5, data(0, 1, 2), &[source(0, 1, 2, One)]),
     spreading("MPI_Gather", 8, None, &[source_or_in_place(0, 1, 2, One)]),
-    collective("MPI_Gatherv", 9, None),
+    spreading("MPI_Gatherv", 9, None, &[source_or_in_place(0, 1, 2, One)]),
     spreading("MPI_Scatter", 8, None, &[source(0, 1, 2, AtRoot(6))]),
-    collective("MPI_Scatterv", 9, None),
+    spreading(
+        "MPI_Scatterv",
+        9,
+        None,
+        &[source(0, 1, 3, counted_at_root(2, 7))],
+    ),
     // Its blocks are passed on from where they are received.
     spreading(
         "MPI_Allgather",
@@ -314,7 +340,15 @@ pub static CALLS: &[Call] = &[
         data(3, 4, 5),
         &[source_or_in_place(0, 1, 2, One), source(3, 4, 5, EachRank)],
     ),
-    collective("MPI_Allgatherv", 8, None),
+    spreading(
+        "MPI_Allgatherv",
+        8,
+        None,
+        &[
+            source_or_in_place(0, 1, 2, One),
+            source(3, 4, 6, counted(5)),
+        ],
+    ),
     spreading(
         "MPI_Alltoall",
         7,
@@ -324,9 +358,19 @@ pub static CALLS: &[Call] = &[
             source(3, 4, 5, EachRank),
         ],
     ),
-    collective("MPI_Alltoallv", 9, None),
+    spreading(
+        "MPI_Alltoallv",
+        9,
+        None,
+        &[source_or_in_place(0, 1, 3, counted(2))],
+    ),
     collective("MPI_Alltoallw", 9, None),
-    collective("MPI_Reduce", 7, data(1, 2, 3)),
+    spreading(
+        "MPI_Reduce",
+        7,
+        data(1, 2, 3),
+        &[source_or_in_place(0, 2, 3, One)],
+    ),
     spreading(
         "MPI_Allreduce",
         6,

@@ -83,6 +83,81 @@ static void allreduce(int round) {
     expect_sum(round);
 }
 
+/* What is received means something at the root alone, which may leave out what it sends. (Other roots than 0 may not with
+   MPICH 4.0.2, which then copies from that address.) */
+static void reduce(int round) {
+    int root = round / life % check_size, in_place = root == 0 && round % 2;
+    check_fill(check_rank == root && in_place ? in : out, block, seed(round, check_rank));
+    if (check_rank != root) MPI_Reduce(out, NULL, (int)block, MPI_BYTE, MPI_BXOR, root, MPI_COMM_WORLD);
+    else MPI_Reduce(in_place ? MPI_IN_PLACE : out, in, (int)block, MPI_BYTE, MPI_BXOR, root, MPI_COMM_WORLD);
+    if (check_rank == root) expect_sum(round);
+    else check_equal(out, block, seed(round, check_rank));
+}
+
+/* Of collectives with a count for each rank, in ints: what `from` sends to `to`. From some rank to the next nothing. */
+static int length(int from, int to) {
+    return to == (from + 1) % check_size && from == 1 ? 0 : (int)(block / 4) - 1024 * from - 512 * to - 7;
+}
+
+static int counts[2][10], places[2][10];
+
+/* What a rank sends to each and receives from each lies in its part, some ints behind its beginning. */
+static void lay_out(int sent, int received) {
+    for (int rank = 0; rank < check_size; rank++) {
+        places[0][rank] = places[1][rank] = (int)(block / 4) * rank + 3 + rank;
+        counts[0][rank] = length(sent < 0 ? check_rank : sent, rank);
+        counts[1][rank] = length(rank, received < 0 ? check_rank : received);
+    }
+}
+
+static unsigned char *placed(unsigned char *data, int which, int rank) { return data + 4 * (size_t)places[which][rank]; }
+
+static void fill_each(int round) {
+    for (int rank = 0; rank < check_size; rank++)
+        check_fill(placed(out, 0, rank), 4 * (size_t)counts[0][rank], pair(round, check_rank, rank));
+    memset(in, 0x5a, block * (size_t)check_size);
+}
+
+static void alltoallv(int round) {
+    lay_out(-1, -1);
+    fill_each(round);
+    MPI_Alltoallv(out, counts[0], places[0], MPI_INT, in, counts[1], places[1], MPI_INT, MPI_COMM_WORLD);
+    for (int rank = 0; rank < check_size; rank++)
+        check_equal(placed(in, 1, rank), 4 * (size_t)counts[1][rank], pair(round, rank, check_rank));
+}
+
+static void allgatherv(int round) {
+    lay_out(-1, 0);
+    int own = counts[1][check_rank];
+    check_fill(out, 4 * (size_t)own, seed(round, check_rank));
+    memset(in, 0x5a, block * (size_t)check_size);
+    MPI_Allgatherv(out, own, MPI_INT, in, counts[1], places[1], MPI_INT, MPI_COMM_WORLD);
+    for (int rank = 0; rank < check_size; rank++)
+        check_equal(placed(in, 1, rank), 4 * (size_t)counts[1][rank], seed(round, rank));
+}
+
+/* The counts and places of what is received mean nothing but at the root. */
+static void gatherv(int round) {
+    int root = round / life % check_size, is_root = check_rank == root;
+    lay_out(-1, root);
+    int own = length(check_rank, root);
+    check_fill(out, 4 * (size_t)own, seed(round, check_rank));
+    MPI_Gatherv(out, own, MPI_INT, in, is_root ? counts[1] : NULL, is_root ? places[1] : NULL, MPI_INT, root,
+                MPI_COMM_WORLD);
+    for (int rank = 0; is_root && rank < check_size; rank++)
+        check_equal(placed(in, 1, rank), 4 * (size_t)counts[1][rank], seed(round, rank));
+}
+
+static void scatterv(int round) {
+    int root = round / life % check_size, is_root = check_rank == root;
+    lay_out(root, -1);
+    if (is_root) fill_each(round);
+    int own = length(root, check_rank);
+    MPI_Scatterv(out, is_root ? counts[0] : NULL, is_root ? places[0] : NULL, MPI_INT, in, own, MPI_INT, root,
+                 MPI_COMM_WORLD);
+    check_equal(in, 4 * (size_t)own, pair(round, root, check_rank));
+}
+
 /* What is not given may be anything. */
 static void in_place(int round) {
     memset(in, 0x5a, block * (size_t)check_size);
@@ -94,6 +169,11 @@ static void in_place(int round) {
     expect_sum(round);
     for (int rank = 0; rank < check_size; rank++) check_fill(part(in, rank), block, pair(round, check_rank, rank));
     MPI_Alltoall(MPI_IN_PLACE, -7, MPI_DATATYPE_NULL, in, (int)block, MPI_BYTE, MPI_COMM_WORLD);
+    for (int rank = 0; rank < check_size; rank++) check_equal(part(in, rank), block, pair(round, rank, check_rank));
+    int sizes[10], at[10];
+    for (int rank = 0; rank < check_size; rank++) sizes[rank] = (int)block, at[rank] = (int)block * rank;
+    for (int rank = 0; rank < check_size; rank++) check_fill(part(in, rank), block, pair(round, check_rank, rank));
+    MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, in, sizes, at, MPI_BYTE, MPI_COMM_WORLD);
     for (int rank = 0; rank < check_size; rank++) check_equal(part(in, rank), block, pair(round, rank, check_rank));
 }
 
@@ -117,7 +197,9 @@ static const struct {
     const char *name;
     void (*run)(int round);
 } ways[] = {{"bcast", bcast},     {"allgather", allgather}, {"alltoall", alltoall}, {"gather", gather},
-            {"scatter", scatter}, {"allreduce", allreduce}, {"in_place", in_place}, {"holes", holes}};
+            {"scatter", scatter}, {"allreduce", allreduce}, {"reduce", reduce},       {"in_place", in_place},
+            {"holes", holes},     {"alltoallv", alltoallv}, {"allgatherv", allgatherv}, {"gatherv", gatherv},
+            {"scatterv", scatterv}};
 
 int main(int argc, char **argv) {
     CHECK(argc == 4);

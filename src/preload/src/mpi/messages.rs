@@ -128,7 +128,19 @@ impl Datatypes {
             // An empty message may come with any datatype, the null handle included: asking would be an error.
             return Message::default();
         }
-        let word = arguments.word(data.datatype);
+        self.elements(count, data.datatype, binding, arguments)
+    }
+
+    /// So many elements, at least one, of the datatype at that position.
+    #[inline(always)]
+    pub fn elements(
+        &mut self,
+        count: i64,
+        datatype: u8,
+        binding: Binding,
+        arguments: Arguments,
+    ) -> Message {
+        let word = arguments.word(datatype);
         let key = if binding.is_fortran() {
             // SAFETY: a datatype is an INTEGER, or a derived type that holds one, by reference (MPI 4.0, 19.1).
             Key::fortran(unsafe { *(word as *const u32) })
@@ -147,6 +159,14 @@ impl Datatypes {
             count,
             key,
         }
+    }
+
+    /// How far the beginnings of a message's elements lie apart, in bytes.
+    pub fn extent(&mut self, message: Message) -> i64 {
+        if self.known[message.key.place()].key != message.key {
+            self.ask(message.key, freed());
+        }
+        self.known[message.key.place()].layout.extent
     }
 
     /// The memory that a message lies in, holes included, relative to its buffer's address.

@@ -7,7 +7,7 @@ use crate::mpi::entry_points::EntryPoint;
 use crate::mpi::messages;
 use crate::mpi::span::Span;
 use crate::thread::session::Session;
-use copytune_core::mpi::calls::{Blocks, Data, Role, Source};
+use copytune_core::mpi::calls::{Binding, Blocks, Data, Role, Source};
 
 impl Session {
     /// A collective begins: are buffers wanted? What threads show of blocking sends is none of its messages.
@@ -28,10 +28,75 @@ impl Session {
             return;
         };
         for &source in sources {
-            if let Some((Span { start, end }, bytes)) = self.source(entry, arguments, source) {
+            if let Blocks::Counted {
+                displacements,
+                root,
+            } = source.blocks
+            {
+                self.promote_blocks(entry, arguments, (source, displacements, root));
+            } else if let Some((Span { start, end }, bytes)) = self.source(entry, arguments, source)
+            {
                 direct::sending(start, end, bytes, Until::Unknown);
             }
         }
+    }
+
+    /// The same for a source whose blocks have a count and a place each.
+    fn promote_blocks(
+        &mut self,
+        entry: &EntryPoint,
+        arguments: Arguments,
+        (source, displacements, root): (Source, u8, Option<u8>),
+    ) -> Option<()> {
+        let binding = entry.binding;
+        // The arrays of other bindings have other elements, or are described.
+        if !matches!(binding, Binding::C | Binding::Fortran) {
+            return None;
+        }
+        let buffer = arguments.word(source.data.buffer);
+        if source.may_be_left_out
+            && (binding.is_fortran() || self.datatypes.library().is_in_place(buffer, binding)?)
+        {
+            return None;
+        }
+        let ranks = self.ranks(entry, arguments, root)?;
+        let [counts, displacements] =
+            [source.data.count, displacements].map(|at| arguments.word(at) as *const i32);
+        if counts.is_null() || displacements.is_null() {
+            return None;
+        }
+        for rank in 0..usize::try_from(ranks).ok()? {
+            // SAFETY: each array has an integer for every rank of the communicator (MPI 4.0, 6.5 to 6.8).
+            let (count, displacement) = unsafe { (*counts.add(rank), *displacements.add(rank)) };
+            if count > 0 {
+                let block = (self.datatypes).elements(
+                    count.into(),
+                    source.data.datatype,
+                    binding,
+                    arguments,
+                );
+                let extent = self.datatypes.extent(block);
+                let start = i64::from(displacement).wrapping_mul(extent) as usize;
+                let reach = self.datatypes.reach(block);
+                let Span { start, end } = messages::placed(reach, buffer.wrapping_add(start));
+                direct::sending(start, end, block.bytes, Until::Unknown);
+            }
+        }
+        Some(())
+    }
+
+    /// How many ranks the call's communicator has; `None`: that is not certain, it has two groups, of which some ranks' buffers mean nothing,
+    /// or the calling rank is not the root, whose rank is at that position.
+    fn ranks(&self, entry: &EntryPoint, arguments: Arguments, root: Option<u8>) -> Option<i64> {
+        let binding = entry.binding;
+        let last = entry.call().arguments(binding) - 1 - u8::from(binding.is_fortran());
+        let communicator = arguments.word(last);
+        let place = self
+            .datatypes
+            .library()
+            .communicator(communicator, binding)?;
+        let is_here = |root: u8| messages::integer(arguments, root, binding) == place.rank;
+        root.is_none_or(is_here).then_some(place.ranks)
     }
 
     /// Where a source lies, and the bytes of its data. `None` where that is not certain, or there is none in this call.
@@ -53,19 +118,14 @@ impl Session {
                 data = same_as_received(entry, arguments, data)?;
             }
         }
-        let last = entry.call().arguments(binding) - 1 - u8::from(binding.is_fortran());
-        let communicator = arguments.word(last);
-        let place = self
-            .datatypes
-            .library()
-            .communicator(communicator, binding)?;
+        let root = match source.blocks {
+            Blocks::AtRoot(root) => Some(root),
+            _ => None,
+        };
+        let ranks = self.ranks(entry, arguments, root)?;
         let blocks = match source.blocks {
             Blocks::One => 1,
-            Blocks::EachRank => place.ranks,
-            Blocks::AtRoot(position) => {
-                let root = messages::integer(arguments, position, binding);
-                (root == place.rank).then_some(place.ranks)?
-            }
+            _ => ranks,
         };
         let message = self.datatypes.message(data, binding, arguments);
         let message = message.times(blocks);
