@@ -14,10 +14,6 @@ use std::sync::OnceLock;
 const SPACE_SHARE: u64 = 8;
 const DESCRIPTOR_SHARE: u64 = 8;
 const PART_SHARE: u64 = 16;
-/// Before a process's mappings are counted anew, direct copies add at most one part in so many of what they may add in all: how many the
-/// program has added meanwhile is not known. They add [`FEWEST_UNTIL_COUNT`] at least.
-const COUNT_SHARE: u64 = 16;
-const FEWEST_UNTIL_COUNT: u64 = 32;
 /// A process that has so many of its mappings gets no more of them from this library: the same for all of them.
 const MAPPING_SHARE: u64 = 2;
 /// Programs that call select(2) have use for the numbers below (FD_SETSIZE).
@@ -132,12 +128,6 @@ fn ask_table_size() -> u64 {
 /// Whether this process, which has `count` mappings, may have so many more.
 pub fn may_map(count: u64, more: u64) -> bool {
     count.saturating_add(more) <= most_mappings() / MAPPING_SHARE
-}
-
-/// How many mappings may be added to the `count` of this process before they are counted anew.
-pub fn added_until_count(count: u64) -> u64 {
-    let room = (most_mappings() / MAPPING_SHARE).saturating_sub(count);
-    (room / COUNT_SHARE).max(FEWEST_UNTIL_COUNT)
 }
 
 /// Read once: it is the machine's, and changes by its administrator's hand alone.

@@ -12,8 +12,6 @@ use core::sync::atomic::Ordering::Relaxed;
 
 /// Sends that are looked at because their buffers are to go back, each time that this is found.
 const SENDS_TO_GO_BACK: u32 = 4096;
-/// Promotions between two looks for what the program no longer maps.
-const PROMOTIONS_PER_LOOK: u32 = 16;
 /// Most bytes that are left behind in the arena.
 const MOST_LEFT_BEHIND: u64 = 256 << 20;
 
@@ -78,26 +76,8 @@ impl Owner {
         }
     }
 
-    /// Whether this process may have `more` mappings, for one more promotion. Counting them takes as long as ten promotions (0.2 ms for the
-    /// 450 of a program with Open MPI), so it is done only now and then.
-    pub(super) fn may_map(&mut self, arena: &Arena, more: u64) -> bool {
-        if self.trusted <= more {
-            self.mappings = self.reclaim(arena).unwrap_or(u64::MAX);
-            self.trusted = limits::added_until_count(self.mappings);
-            self.unreclaimed = 0;
-        } else if self.unreclaimed == PROMOTIONS_PER_LOOK {
-            self.reclaim_gone(arena);
-            self.unreclaimed = 0;
-        }
-        self.unreclaimed += 1;
-        self.trusted = self.trusted.saturating_sub(more);
-        let may = limits::may_map(self.mappings, more);
-        self.mappings = self.mappings.saturating_add(more);
-        may
-    }
-
     /// Gives back ranges that this process no longer maps anywhere. Returns the number of its mappings, if known.
-    fn reclaim(&mut self, arena: &Arena) -> Option<u64> {
+    pub(super) fn reclaim(&mut self, arena: &Arena) -> Option<u64> {
         let forks = fork::begun();
         let mappings = Mappings::of(0)?;
         let (mut mapped, mut count) = (Vec::new(), 0);
