@@ -63,5 +63,12 @@ pub struct KernelCopy {
     pub credit: Credit,
 }
 
+impl KernelCopy {
+    /// What the promotion takes if it is asked for now.
+    fn price_now(&self) -> u64 {
+        self.price.saturating_add(self.first)
+    }
+}
+
 #[cfg(test)]
 mod tests;

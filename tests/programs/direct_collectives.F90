@@ -1,22 +1,33 @@
-! direct_collectives [alltoall]: collectives again and again from the same buffers, through mpif.h, or only that one. Every
+! direct_collectives [alltoall|scatterv]: collectives again and again from the same buffers, through mpif.h, or only that one. Every
 ! element is checked in every round.
 program direct_collectives
   implicit none
   include 'mpif.h'
   integer, parameter :: block = 40000, rounds = 60
   integer :: ierror, rank, ranks, round, i, j
-  integer, allocatable :: out(:, :), in(:, :), total(:)
+  integer, allocatable :: out(:, :), in(:, :), total(:), counts(:), places(:)
+  character(16) :: way
   integer(8) :: checksum
 
   call MPI_Init(ierror)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierror)
   allocate(out(block, 0:ranks - 1), in(block, 0:ranks - 1), total(block))
+  ! The last part first.
+  counts = [(block, j = 1, ranks)]
+  places = [((ranks - j) * block, j = 1, ranks)]
+  call get_command_argument(1, way)
   checksum = 0
   do round = 1, rounds
     do j = 0, ranks - 1
       out(:, j) = [(value(rank, j, i), i = 1, block)]
     end do
+    if (way == 'scatterv') then
+      in = -1
+      call MPI_Scatterv(out, counts, places, MPI_INTEGER, in, block, MPI_INTEGER, 0, MPI_COMM_WORLD, ierror)
+      call expect(in(:, 0), 0, ranks - 1 - rank)
+      cycle
+    end if
     in = -1
     call MPI_Alltoall(out, block, MPI_INTEGER, in, block, MPI_INTEGER, MPI_COMM_WORLD, ierror)
     do j = 0, ranks - 1

@@ -264,3 +264,22 @@ impl Account {
         &mut self.classes[bytes.checked_ilog2().unwrap_or(0) as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reader maps new pages in its first copy of them.
+    #[test]
+    fn first_reads_are_part_of_the_price() {
+        let mut account = Account::default();
+        assert_eq!(account.first_reads().with(1000), 1150);
+        for _ in 0..20 {
+            account.first_read(400, 1000);
+        }
+        assert!((1390..=1400).contains(&account.first_reads().with(1000)));
+        account.first_read(1_000_000, 1000);
+        let interrupted = account.first_reads().with(1000);
+        assert!((1500..=1600).contains(&interrupted), "{interrupted}");
+    }
+}

@@ -189,8 +189,7 @@ impl Buffer {
             return false;
         }
         let advice = class.shown(self.is_of_parts).advice();
-        // What it has shown counts by its own price; the next promotion takes that and what is due once.
-        let price = copy.price.saturating_add(copy.first);
+        let price = copy.price_now();
         let is_earned = self.missed >= price.saturating_mul(EARNED);
         // What was asked for did not come, but may yet as long as it is not asked for again. Savings of long ago are no reason to spend.
         let most_saved = i64::try_from(copy.credit.known).unwrap_or(i64::MAX);
@@ -251,7 +250,7 @@ impl Buffer {
     fn has_shown_enough(&mut self, account: &mut Account, copy: KernelCopy) -> bool {
         let shown = *account.class_of(copy.bytes).shown(self.is_of_parts);
         let (before, advice) = (shown.before, shown.advice());
-        let price = copy.price.saturating_add(copy.first);
+        let price = copy.price_now();
         let usual = price << self.losses;
         let (wanted, is_known) = match advice {
             Advice::Wait(times) => (usual.saturating_mul(times), false),

@@ -70,15 +70,9 @@ impl Group {
     /// One of them is copied by the kernel. Whether it is to be asked for, as the others are, as far as the credit goes: who reads gains by
     /// each of them. `debt`: what is owed without it.
     pub fn asks(&mut self, copy: KernelCopy, debt: i64) -> bool {
-        let KernelCopy {
-            price,
-            first,
-            credit,
-            ..
-        } = copy;
-        let owed = (debt.saturating_add_unsigned(price.saturating_add(first)))
-            .max(0)
-            .cast_unsigned();
+        let KernelCopy { first, credit, .. } = copy;
+        let owed = debt.saturating_add_unsigned(copy.price_now());
+        let owed = owed.max(0).cast_unsigned();
         if owed > credit.usual.saturating_add(credit.together) {
             self.open = 0;
             return false;

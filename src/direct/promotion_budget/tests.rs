@@ -26,13 +26,16 @@ struct World {
     saved: u64,
     /// What may be owed for buffers that are promoted together.
     together: u64,
+    /// What the first promotion of all takes longer; 0 once it was asked for.
+    first: u64,
 }
 
 #[derive(Default, Clone, Copy, PartialEq)]
 enum State {
     #[default]
     Private,
-    Asked,
+    /// What it takes longer, since it is the first one.
+    Asked(u64),
     Promoted,
 }
 
@@ -43,14 +46,16 @@ impl World {
             self.buffers.resize_with(number + 1, Default::default);
         }
         let (buffer, state) = &mut self.buffers[number];
-        if *state == State::Asked {
-            self.promotions += price;
+        let mut taken = price;
+        if let State::Asked(longer) = *state {
+            taken += longer;
+            self.promotions += taken;
             *state = State::Promoted;
         }
         let bytes = ticks as usize * 1000;
         if *state == State::Promoted {
             self.saved += ticks / SAVED;
-            buffer.read_directly(&mut self.account, bytes, ticks / SAVED, || price);
+            buffer.read_directly(&mut self.account, bytes, ticks / SAVED, || taken);
             return;
         }
         self.kernel += ticks;
@@ -61,14 +66,14 @@ impl World {
             price,
             // What is shared where buffers are promoted together.
             around: price / 2,
-            first: 0,
+            first: self.first,
             credit: Credit {
                 together: self.together,
                 ..ALLOWED
             },
         };
         if buffer.read_by_kernel(&mut self.account, copy, urgency) {
-            *state = State::Asked;
+            *state = State::Asked(core::mem::take(&mut self.first));
         }
     }
 
@@ -89,6 +94,7 @@ proptest! {
         known in any::<bool>(),
         learnt in prop::option::of((1u64..8000, 1u64..3000)),
         together in prop::sample::select(&[0, 3_000, 10_000]),
+        first in 0u64..1000,
         theirs in 0u32..6,
         sizes in prop::collection::vec((1u64..200, 1u64..3000), 1..12),
         steps in prop::collection::vec((any::<prop::sample::Index>(), 1usize..200, 0u8..4), 1..200),
@@ -96,7 +102,7 @@ proptest! {
         let urgency = if known { Urgency::Known } else { Urgency::Unknown };
         let usual = if learnt.is_some() { ALLOWED.known } else { CREDIT };
         let credit = usual.max(CREDIT + together);
-        let mut world = World { together, ..World::default() };
+        let mut world = World { together, first, ..World::default() };
         // Peers have had buffers promoted here.
         for ticks in 1..200 {
             world.account.note_promoted_for_peers(ticks * 1000, theirs);
@@ -424,20 +430,6 @@ fn what_was_saved_may_be_spent_but_not_all_of_it_at_once() {
     assert!(promotions_after(0) <= spent(CREDIT) + 1);
     assert!(promotions_after(101) >= spent(CREDIT + 9_000) - 1);
     assert!(promotions_after(10_000) <= spent(CREDIT + ALLOWED.known) + 1);
-}
-
-/// A reader maps new pages in its first copy of them.
-#[test]
-fn first_reads_are_part_of_the_price() {
-    let mut account = Account::default();
-    assert_eq!(account.first_reads().with(1000), 1150);
-    for _ in 0..20 {
-        account.first_read(400, 1000);
-    }
-    assert!((1390..=1400).contains(&account.first_reads().with(1000)));
-    account.first_read(1_000_000, 1000);
-    let interrupted = account.first_reads().with(1000);
-    assert!((1500..=1600).contains(&interrupted), "{interrupted}");
 }
 
 /// What the kernel takes is not known as long as it makes pages for the target, too. The first copy that can be timed must not be waited

@@ -108,6 +108,19 @@ mod tests {
         together: 0,
     };
 
+    /// What earlier runs have shown of 64 KiB.
+    fn shown(potential: u64, price: u64) -> Paid {
+        Paid {
+            bytes: 65536,
+            worth: Worth {
+                potential,
+                price,
+                ..Worth::default()
+            },
+            ..Paid::default()
+        }
+    }
+
     /// A run with one buffer, whose promotion takes 1000 and whose direct copies, so many, save 100 each. What the class has come to,
     /// earlier runs included, and when it was asked for.
     fn run_after(earlier: Paid, direct: u32) -> (Paid, Option<u32>) {
@@ -133,16 +146,7 @@ mod tests {
 
     #[test]
     fn promotions_at_the_first_send_that_did_not_pay_are_not_made_again_for_some_runs() {
-        let worth = Worth {
-            potential: 8000,
-            price: 4000,
-            ..Worth::default()
-        };
-        let earlier = Paid {
-            bytes: 65536,
-            worth,
-            ..Paid::default()
-        };
+        let earlier = shown(8000, 4000);
         let (paid, asked) = run_after(earlier, 2);
         assert_eq!(
             (asked, paid.worth.tried, paid.worth.kept),
@@ -265,16 +269,7 @@ mod tests {
     /// A run that meets more buffers than those that is remembered of was started with other parameters: each is sent less often then.
     #[test]
     fn what_few_buffers_have_shown_does_not_speak_for_many() {
-        let worth = Worth {
-            potential: 16_000,
-            price: 8000,
-            ..Worth::default()
-        };
-        let earlier = Paid {
-            bytes: 65536,
-            worth,
-            ..Paid::default()
-        };
+        let earlier = shown(16_000, 8000);
         let mut account = Account::default();
         account.begin_with(earlier, MOST);
         // It remembers four buffers' price, which eight may have had, and up to twelve are believed to have.
@@ -330,16 +325,7 @@ mod tests {
 
     #[test]
     fn promotions_at_the_first_send_that_paid_are_made_again() {
-        let worth = Worth {
-            potential: 8000,
-            price: 4000,
-            ..Worth::default()
-        };
-        let mut paid = Paid {
-            bytes: 65536,
-            worth,
-            ..Paid::default()
-        };
+        let mut paid = shown(8000, 4000);
         for run in 0..5 {
             let asked;
             (paid, asked) = run_after(paid, 20);

@@ -123,12 +123,11 @@ impl Session {
             _ => None,
         };
         let ranks = self.ranks(entry, arguments, root)?;
-        let blocks = match source.blocks {
-            Blocks::One => 1,
-            _ => ranks,
-        };
         let message = self.datatypes.message(data, binding, arguments);
-        let message = message.times(blocks);
+        let message = match source.blocks {
+            Blocks::One => message,
+            _ => message.times(ranks),
+        };
         let reach = self.datatypes.reach(message);
         let span = match binding.has_descriptors() {
             true => messages::described(reach, buffer),
