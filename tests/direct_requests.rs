@@ -6,6 +6,7 @@ mod beside;
 use beside::shared;
 use copytune_protocol::arena::{MAX_REQUESTS, RequestKind, Words};
 use copytune_protocol::requests::{Message, Met, Requests};
+use std::sync::atomic::Ordering::Relaxed;
 
 const START: usize = 0x10_0000;
 const BYTES: usize = 0x8000;
@@ -35,6 +36,7 @@ impl Owner {
             end: start + bytes,
             is_contiguous: true,
             is_followed,
+            has_blocks: false,
         })
     }
 }
@@ -44,6 +46,7 @@ fn promotion(start: usize, bytes: usize) -> Met {
         ranges: vec![(start, start + bytes)],
         has_parts: false,
         notice: false,
+        no_notice: false,
     }
 }
 
@@ -59,6 +62,7 @@ fn a_slot() -> Met {
         ranges: Vec::new(),
         has_parts: false,
         notice: true,
+        no_notice: false,
     }
 }
 
@@ -145,6 +149,7 @@ fn short_messages_gain_where_they_are_shown_or_have_no_edges() {
             end: start + bytes,
             is_contiguous: true,
             is_followed,
+            has_blocks: false,
         };
         message.may_gain()
     };
@@ -163,6 +168,9 @@ fn a_slot_is_met_by_any_message_that_begins_there() {
         assert_eq!(owner.send(START + 1, BYTES, false), Met::default());
         assert_eq!(owner.send(START + 1, bytes, true), Met::default());
         assert_eq!(owner.send(START - 1, bytes, true), Met::default());
+        // Too short for one, as a message of control data in the same buffer, and too long.
+        assert_eq!(owner.send(START, 1, true), Met::default());
+        assert_eq!(owner.send(START, 1 << 20, true), Met::default());
         assert_eq!(owner.send(START, bytes, true), a_slot());
         assert!(owner.requests.is_empty());
     }
@@ -180,9 +188,46 @@ fn a_slot_is_given_up_where_there_can_be_none() {
     }
 }
 
+/// That a notice is no longer wanted goes with the place where messages begin, too, and says nothing of promotions.
+#[test]
+fn a_slot_is_given_back_by_any_message_that_begins_there() {
+    for is_followed in [true, false] {
+        let mut owner = Owner::new();
+        owner.words.ask(START, BYTES, RequestKind::NoNotice);
+        assert_eq!(owner.words.requested(0, BYTES), 0, "no promotion");
+        assert_eq!(owner.send(START + 1, BYTES, is_followed), Met::default());
+        let given_back = Met {
+            no_notice: true,
+            ..Met::default()
+        };
+        assert_eq!(owner.send(START, 2 * BYTES, is_followed), given_back);
+        assert!(owner.requests.is_empty());
+    }
+}
+
+/// What it takes to hold messages whole is a mean, which one that was interrupted changes little.
+#[test]
+fn holding_messages_has_a_price() {
+    let owner = Owner::new();
+    let price = || owner.words.holding.load(Relaxed);
+    assert_eq!(price(), 0, "not known");
+    owner.words.note_holding(800);
+    assert_eq!(price(), 800);
+    owner.words.note_holding(1_000_000);
+    assert!((801..=1200).contains(&price()), "{}", price());
+    for _ in 0..60 {
+        owner.words.note_holding(400);
+    }
+    assert!((400..450).contains(&price()), "{}", price());
+}
+
 #[test]
 fn nothing_waits_for_ever() {
-    for (kind, sends) in [(RequestKind::Promotion, 4096), (RequestKind::Notice, 1024)] {
+    for (kind, sends) in [
+        (RequestKind::Promotion, 4096),
+        (RequestKind::Notice, 1024),
+        (RequestKind::NoNotice, 1024),
+    ] {
         let mut owner = Owner::new();
         owner.words.ask(START, BYTES, kind);
         for _ in 0..2 {

@@ -4,7 +4,7 @@
 mod notices;
 
 use copytune_protocol::arena::Arena;
-use copytune_protocol::notice::Notice;
+use copytune_protocol::notice::{MAX_WHOLE_BYTES, Notice, holds_whole};
 use copytune_protocol::notices::{Answers, MAX_NOTICES, Notices};
 use copytune_protocol::{PAGE, arena};
 use notices::copies::COPY;
@@ -19,7 +19,7 @@ const ANSWERS: Answers = Answers {
 };
 
 /// Bytes of a message, which begins 16 bytes after a page's start.
-const BYTES: usize = 3 * PAGE;
+const BYTES: usize = 5 * PAGE;
 /// More sends than a notice lies idle.
 const LONG: u32 = 2000;
 
@@ -36,7 +36,7 @@ impl Owner {
     fn new(sends: u32) -> Self {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: new memory.
-        let start = unsafe { map(0, 2 * MAX_NOTICES * 4 * PAGE, BOTH, flags, (-1, 0)) };
+        let start = unsafe { map(0, 2 * MAX_NOTICES * 6 * PAGE, BOTH, flags, (-1, 0)) };
         let mut owner = Self {
             arena: Box::leak(Box::new(arena::new().expect("an arena").0)),
             notices: Notices::new(),
@@ -52,7 +52,7 @@ impl Owner {
     }
 
     fn message(&self, number: usize) -> usize {
-        self.start + number * 4 * PAGE + 16
+        self.start + number * 6 * PAGE + 16
     }
 
     fn add(&mut self, number: usize) -> bool {
@@ -127,7 +127,7 @@ fn what_is_sent_keeps_its_slot() {
 fn what_is_idle_gives_its_slot_up() {
     for sends in [0, u32::MAX - LONG / 2] {
         let mut owner = Owner::new(sends);
-        let order = (0..MAX_NOTICES).map(|place| place * 100 % MAX_NOTICES);
+        let order = (0..MAX_NOTICES).map(|place| place * 101 % MAX_NOTICES);
         for number in order.clone() {
             owner.send(number);
         }
@@ -246,4 +246,59 @@ fn other_ends_are_shown_anew() {
         assert_eq!(target[place], 7);
     }
     assert_eq!(owner.begin(0, BYTES), Some(true));
+}
+
+/// Short messages are in their notices from the first to the last byte, wherever they begin in a page; shorter ones, and longer ones
+/// without a whole page, have none.
+#[test]
+fn short_messages_are_held_whole() {
+    let mut notices = Notices::new();
+    let arena: &'static Arena = Box::leak(Box::new(arena::new().expect("an arena").0));
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: new memory.
+    let memory = unsafe { map(0, 8 * PAGE, BOTH, flags, (-1, 0)) };
+    let mut sends = 0;
+    for offset in [0, 16, PAGE - 1] {
+        for bytes in [
+            PAGE,
+            PAGE + 1,
+            2 * PAGE - 1,
+            2 * PAGE,
+            3 * PAGE + 7,
+            MAX_WHOLE_BYTES,
+        ] {
+            assert!(holds_whole(bytes));
+            let start = memory + offset;
+            let sent: Vec<u8> = (0..bytes)
+                .map(|at| (at * 7 + bytes + offset) as u8)
+                .collect();
+            // SAFETY: memory of this test, which is long enough.
+            unsafe { core::ptr::copy(sent.as_ptr(), start as *mut u8, bytes) };
+            sends += 1;
+            let is_new = notices.add(arena, start, bytes, sends, &ANSWERS);
+            assert_eq!(is_new, bytes == PAGE, "one for each place");
+            let own = (0, COPY, &ANSWERS);
+            // SAFETY: the message is mapped memory.
+            let notice = unsafe { notices.show(arena, start, bytes, (sends, false), own) };
+            let notice = notice.expect("it has a notice");
+            let mut target = vec![0; bytes + 1];
+            // What becomes of the memory meanwhile changes nothing.
+            // SAFETY: memory of this test, then room for the message.
+            let is_read = unsafe {
+                core::ptr::write_bytes(start as *mut u8, 0xee, bytes);
+                notice.read(target.as_mut_ptr(), start, bytes, &[], COPY)
+            };
+            assert!(is_read && target[..bytes] == sent && target[bytes] == 0);
+            notice.hide();
+            // SAFETY: room for the message.
+            assert!(!unsafe { notice.read(target.as_mut_ptr(), start, bytes, &[], COPY) });
+        }
+    }
+    assert!(!holds_whole(PAGE - 1) && !holds_whole(MAX_WHOLE_BYTES + 1));
+    assert!(!notices.add(arena, memory + 5, PAGE - 1, sends, &ANSWERS));
+    // Nobody wants one any more.
+    notices.remove(arena, memory + 16);
+    assert!(notices.add(arena, memory + 16, PAGE, sends, &ANSWERS));
+    notices.remove(arena, memory + 1000);
+    assert!(!notices.add(arena, memory + 16, PAGE, sends, &ANSWERS));
 }

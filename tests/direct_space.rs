@@ -2,8 +2,11 @@
 
 use copytune_protocol::allocator::Space;
 use copytune_protocol::arena::FIRST_PROMOTED;
+use copytune_protocol::window;
 use proptest::prelude::*;
 
+/// Bytes of a huge page.
+const HUGE_PAGE: u64 = window::HUGE_PAGE as u64;
 const PAGE: u64 = 4096;
 const HEAP: usize = 0x5555_5575_c000;
 
@@ -42,7 +45,7 @@ fn a_long_buffer_lies_in_one_piece() {
     let behind = space.take(capacity, HEAP + bytes as usize, PAGE).unwrap();
     assert_eq!(behind, all + bytes);
     assert_eq!(
-        all.wrapping_sub(HEAP as u64) % FIRST_PROMOTED,
+        all.wrapping_sub(HEAP as u64) % HUGE_PAGE,
         0,
         "huge pages can be had"
     );
@@ -73,7 +76,7 @@ proptest! {
                 if let Some(offset) = space.take(capacity, start, bytes) {
                     prop_assert!(offset >= FIRST_PROMOTED && offset + bytes <= capacity && offset % PAGE == 0);
                     prop_assert!(taken.iter().all(|&(o, b)| o + b <= offset || offset + bytes <= o));
-                    prop_assert!(bytes < FIRST_PROMOTED || offset.wrapping_sub(start as u64) % FIRST_PROMOTED == 0);
+                    prop_assert!(bytes < HUGE_PAGE || offset.wrapping_sub(start as u64) % HUGE_PAGE == 0);
                     taken.push((offset, bytes));
                 }
             } else {

@@ -16,7 +16,9 @@
 mod class;
 
 use super::gain::Costs;
-use class::{CLEARLY_SLOWER, Class, MIN_SAMPLES, SAMPLES, SPARSE, Samples, State};
+use class::{CLEARLY_SLOWER, Class, MIN_SAMPLES, SPARSE, State, cost};
+
+pub(super) use class::{SAMPLES, Samples};
 
 /// Most candidates beside the kernel's way.
 pub const MOST_CANDIDATES: usize = 6;
@@ -89,7 +91,7 @@ impl Mechanism {
         }
         let number = class_of(bytes);
         let class = &mut self.classes[number];
-        class.kernel.add(cost(bytes, ticks));
+        class.kernel.add_copy(bytes, ticks);
         let count = class.kernel.count;
         if count <= SAMPLES as u32 || count.is_multiple_of(SPARSE) {
             let other = self.part_of_others(number);
@@ -231,10 +233,6 @@ impl Mechanism {
     pub fn took(&mut self, bytes: usize, way: Way, ticks: u64) {
         self.classes[class_of(bytes)].took(self.candidates, way, cost(bytes, ticks));
     }
-}
-
-fn cost(bytes: usize, ticks: u64) -> f32 {
-    ticks as f32 / bytes.max(1) as f32
 }
 
 #[cfg(test)]

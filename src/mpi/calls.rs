@@ -24,7 +24,7 @@ pub struct Source {
     pub data: Data,
     /// How many such messages lie in it.
     pub blocks: Blocks,
-    /// Whether MPI_IN_PLACE may stand for it.
+    /// Whether MPI_IN_PLACE may stand for it: it is a send buffer, and nobody writes it while the call lasts.
     pub may_be_left_out: bool,
 }
 
@@ -33,6 +33,8 @@ pub struct Source {
 pub enum Blocks {
     /// One.
     One,
+    /// One, which only the root sends that it had before, whose rank is at this position; others receive it first.
+    OneOfRoot(u8),
     /// One for each rank of the communicator.
     EachRank,
     /// The same at the root, whose rank is at this position; elsewhere the buffer means nothing.
@@ -266,7 +268,7 @@ const fn recent(call: Call) -> Call {
     }
 }
 
-use Blocks::{AtRoot, EachRank, One};
+use Blocks::{AtRoot, EachRank, One, OneOfRoot};
 use Completion::{Blocking, Persistent, Request};
 
 /// Every intercepted call. The position in this table is the call's id within one build.
@@ -323,7 +325,12 @@ pub static CALLS: &[Call] = &[
     recent(node("MPI_Pready_list", 3)),
     recent(node("MPI_Parrived", 3)),
     collective("MPI_Barrier", 1, None),
-    spreading("MPI_Bcast", 5, data(0, 1, 2), &[source(0, 1, 2, One)]),
+    spreading(
+        "MPI_Bcast",
+        5,
+        data(0, 1, 2),
+        &[source(0, 1, 2, OneOfRoot(3))],
+    ),
     spreading("MPI_Gather", 8, None, &[source_or_in_place(0, 1, 2, One)]),
     spreading("MPI_Gatherv", 9, None, &[source_or_in_place(0, 1, 2, One)]),
     spreading("MPI_Scatter", 8, None, &[source(0, 1, 2, AtRoot(6))]),

@@ -1,4 +1,4 @@
-/* direct_collectives WAY ROUNDS LIFE: a collective again and again from the same buffers, which are given back and
+/* direct_collectives WAY ROUNDS LIFE [BLOCK]: a collective again and again from the same buffers, which are given back and
    allocated anew after LIFE rounds; then another rank is the root of those that have one. Every byte is checked in every round. */
 #include "check.h"
 
@@ -202,9 +202,10 @@ static const struct {
             {"scatterv", scatterv}};
 
 int main(int argc, char **argv) {
-    CHECK(argc == 4);
+    CHECK(argc == 4 || argc == 5);
     life = atoi(argv[3]);
-    CHECK(life > 0);
+    if (argc == 5) block = strtoul(argv[4], NULL, 10);
+    CHECK(life > 0 && block > 4000);
     int rounds = atoi(argv[2]), known = 0;
     check_init(&argc, &argv);
     CHECK(check_size <= 10);

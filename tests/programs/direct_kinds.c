@@ -211,7 +211,7 @@ static int is_moved(const unsigned char *start, size_t length) {
     return moved;
 }
 
-enum { WINDOW = 16, FIRST = WINDOW / 2, SIZE = 4 * PAGE };
+enum { WINDOW = 16, FIRST = WINDOW / 2, SIZE = 5 * PAGE };
 
 /* One window of messages both ways. That is called before the send numbered FIRST, when buffers before it may have moved. */
 static void exchange_window(unsigned char *out, void (*between)(void)) {

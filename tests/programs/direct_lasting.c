@@ -2,7 +2,9 @@
    direct_lasting WAY [changes]. Before the next send of it the other rank gets the same bytes by operations that no send
    announces; with `changes` it becomes other memory instead. */
 #define _GNU_SOURCE
+#ifndef LENGTH_IN_PAGES
 #define LENGTH_IN_PAGES 24
+#endif
 #include "direct_exchange.h"
 #include <pthread.h>
 
@@ -156,7 +158,7 @@ static void change(int turn) {
         CHECK(munmap(place, LENGTH) == 0);
         CHECK(pages(place, LENGTH) == place);
         break;
-    case 4: pages(place + 8 * PAGE, 4 * PAGE); break;
+    case 4: pages(place + (LENGTH / 3 & -PAGE), LENGTH / 6); break;
     case 6: CHECK(madvise(place, LENGTH, MADV_DONTNEED) == 0); break;
     default: break;
     }

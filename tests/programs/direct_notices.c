@@ -1,6 +1,8 @@
 /* Messages whose senders tell where they lie: direct_notices WAY [MICROSECONDS]. Every byte is checked. */
 #define _GNU_SOURCE
+#ifndef LENGTH_IN_PAGES
 #define LENGTH_IN_PAGES 24
+#endif
 #include "direct_exchange.h"
 #include <pthread.h>
 #include <signal.h>
@@ -12,7 +14,10 @@
 enum { SEND, SSEND, RSEND, BSEND, SENDRECV, REPLACE, ISEND, KINDS };
 static const char *const kinds[KINDS] = {"send", "ssend", "rsend", "bsend", "sendrecv", "replace", "isend"};
 
-enum { TURNS = 300 };
+enum { TURNS = 300, SHORT = LENGTH_IN_PAGES <= 4 };
+
+/* So many 24ths of a buffer, in whole pages, but at least one. */
+#define PART(n) (((n)*LENGTH_IN_PAGES / 24 > 0 ? (n)*LENGTH_IN_PAGES / 24 : 1) * PAGE)
 
 static void send_as(int kind, unsigned char *out, int length, int tag) {
     int other = 1 - check_rank;
@@ -132,10 +137,10 @@ static void exchanged(void) {
         pass_as_is(one, LENGTH, i % 5 == 0 ? ISEND : SEND, second);
         pass_as_is(other, LENGTH, i % 3 == 0 ? ISEND : SEND, first);
         if (i % 8 == 0) {
-            exchange(one, other, 5 * PAGE, room);
+            exchange(one, other, PART(5), room);
             pass(one, LENGTH, SEND);
             pass(other, LENGTH, SEND);
-            exchange(one, other, 5 * PAGE, room);
+            exchange(one, other, PART(5), room);
         }
     }
     munmap(one, LENGTH);
@@ -154,14 +159,14 @@ static void alternating(void) {
             CHECK(munmap(place, LENGTH) == 0);
             CHECK(pages(place, LENGTH) == place);
             break;
-        case 1: pages(place + 8 * PAGE, 4 * PAGE); break;
+        case 1: pages(place + PART(8), PART(4)); break;
         case 2: CHECK(madvise(place, LENGTH, MADV_DONTNEED) == 0); break;
         case 3:
             seed += 2;
             check_fill(out, length, seed);
-            CHECK(mprotect(place + 3 * PAGE, 7 * PAGE, PROT_READ) == 0);
+            CHECK(mprotect(place + PART(3), PART(7), PROT_READ) == 0);
             pass_as_is(out, length, round % 2 ? SEND : ISEND, seed);
-            CHECK(mprotect(place + 3 * PAGE, 7 * PAGE, PROT_READ | PROT_WRITE) == 0);
+            CHECK(mprotect(place + PART(3), PART(7), PROT_READ | PROT_WRITE) == 0);
             break;
         default: /* The pages at the ends, which are no whole ones of the message. */
             pages(place, PAGE);
@@ -201,12 +206,12 @@ static void parts(void) {
 /* Its middle is promoted first, as a message of its own, then what is behind that, then all: also where malloc gives the
    place of several freed buffers to one. */
 static void joined(void) {
-    enum { WHOLE = 12 * PAGE, PART = 3 * PAGE };
-    unsigned char *all = pages(NULL, WHOLE);
-    for (int i = 0; i < 300; i++) pass(all + 4 * PAGE, PART, SEND);
-    for (int i = 0; i < 300; i++) pass(all + 8 * PAGE, PART, SEND);
-    for (int i = 0; i < 3000; i++) pass(all + 100, WHOLE - 200, SEND);
-    CHECK(munmap(all, WHOLE) == 0);
+    enum { ALL = 24 * PAGE, SOME = 6 * PAGE };
+    unsigned char *all = pages(NULL, ALL);
+    for (int i = 0; i < 300; i++) pass(all + 8 * PAGE, SOME, SEND);
+    for (int i = 0; i < 300; i++) pass(all + 16 * PAGE, SOME, SEND);
+    for (int i = 0; i < 3000; i++) pass(all + 100, ALL - 200, SEND);
+    CHECK(munmap(all, ALL) == 0);
 }
 
 /* Between them so many messages that no notice can show that the sender looks none up any more: short and empty ones, and
@@ -233,7 +238,7 @@ static void interrupted(void) {
 
 /* More messages than can be shown, each promoted by itself; then one more, again and again. */
 static void numerous(void) {
-    enum { NUMBER = 300, EACH = 5 * PAGE, SENT = 4 * PAGE };
+    enum { NUMBER = 300, EACH = SHORT ? 5 * PAGE : 6 * PAGE, SENT = EACH - PAGE };
     unsigned char *all = pages(NULL, (NUMBER + 1) * EACH) + 100;
     for (int round = 0; round < 4; round++)
         for (int i = 0; i < NUMBER; i++) pass(all + i * EACH, SENT, SEND);

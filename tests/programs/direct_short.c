@@ -1,6 +1,6 @@
-/* Messages of 16 KiB, sent again and again from one buffer: direct_short WAY. All but "pages" begin within a page. */
+/* Messages of 20 KiB, sent again and again from one buffer: direct_short WAY. All but "pages" begin within a page. */
 #define _GNU_SOURCE
-#define LENGTH_IN_PAGES 4
+#define LENGTH_IN_PAGES 5
 #include "direct_exchange.h"
 #include <pthread.h>
 

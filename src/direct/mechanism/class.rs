@@ -4,7 +4,7 @@ use super::super::gain::{Costs, Gain};
 use super::{MOST_CANDIDATES, Plan, Way};
 
 /// Samples that are kept of each way.
-pub(super) const SAMPLES: usize = 9;
+pub(in crate::direct) const SAMPLES: usize = 9;
 /// Samples of each candidate that end a search.
 const SEARCH_SAMPLES: u32 = 7;
 /// Samples after which a candidate is given up that is slower than the best by [`CLEARLY_SLOWER`].
@@ -27,14 +27,24 @@ pub(super) const PERIODS: [u32; 2] = [2048, 65_536];
 /// One copy out of so many is timed while a class is settled.
 pub(super) const SPARSE: u32 = 16;
 
+/// What a copy of so many bytes took, in ticks per byte.
+pub(super) fn cost(bytes: usize, ticks: u64) -> f32 {
+    ticks as f32 / bytes.max(1) as f32
+}
+
 /// The latest samples of one way, in ticks per byte.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Samples {
+pub(in crate::direct) struct Samples {
     latest: [f32; SAMPLES],
     pub count: u32,
 }
 
 impl Samples {
+    /// A copy of so many bytes took so many ticks.
+    pub fn add_copy(&mut self, bytes: usize, ticks: u64) {
+        self.add(cost(bytes, ticks));
+    }
+
     pub fn add(&mut self, cost: f32) {
         if let Some(place) = self.latest.get_mut(self.count as usize % SAMPLES) {
             *place = cost;

@@ -1,6 +1,10 @@
 //! Which parts of the arena are free for promoted pages.
 
 use crate::arena::FIRST_PROMOTED;
+use crate::window;
+
+/// Bytes of a huge page.
+const HUGE_PAGE: u64 = window::HUGE_PAGE as u64;
 
 /// Addresses of the process are taken together by so many bytes: each such part of the address space gets as much of the
 /// arena, which costs nothing before there are pages in it. What lies side by side there then does so here, and the kernel
@@ -54,7 +58,7 @@ impl Space {
     /// Gives the windows from `first` to before `end` a place, one after the other.
     fn open(&mut self, capacity: u64, first: u64, end: u64) -> Option<u64> {
         // So that huge pages can lie at congruent addresses.
-        let offset = self.next.next_multiple_of(FIRST_PROMOTED);
+        let offset = self.next.next_multiple_of(HUGE_PAGE);
         let bytes = (end - first) * WINDOW_BYTES;
         // Scattered buffers must not use up the arena by what lies between them.
         if offset + bytes > capacity / 2 {
@@ -90,10 +94,10 @@ impl Space {
 
     fn take_anywhere(&mut self, capacity: u64, start: usize, bytes: u64) -> Option<u64> {
         let congruent = |offset: u64| {
-            if bytes < FIRST_PROMOTED {
+            if bytes < HUGE_PAGE {
                 offset
             } else {
-                offset + (start as u64).wrapping_sub(offset) % FIRST_PROMOTED
+                offset + (start as u64).wrapping_sub(offset) % HUGE_PAGE
             }
         };
         for place in 0..self.free.len() {

@@ -1,4 +1,4 @@
-//! The arena: one memfd per process. Its first page holds words for peers, then come notices (see `notices`), from 2 MiB on promoted pages.
+//! The arena: one memfd per process. Its first page holds words for peers, then come notices (see `notices`), then promoted pages.
 //!
 //! It cannot shrink, so no peer that has it mapped can be hurt; it disappears with the last process that has it
 //! mapped; and those alone can get it whom the kernel lets copy from the process (see `handover`). The process itself has no
@@ -16,9 +16,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 
 /// What the first page begins with: the project's name and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x09");
-/// Where promoted pages begin: 2 MiB, so that huge pages can lie at congruent addresses.
-pub const FIRST_PROMOTED: u64 = 2 << 20;
+pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x0a");
+/// Where promoted pages begin.
+pub const FIRST_PROMOTED: u64 = 4 << 20;
+const _: () = assert!(FIRST_PROMOTED.is_multiple_of(window::HUGE_PAGE as u64));
 /// Requests that are kept until the owner looks.
 pub const MAX_REQUESTS: usize = 128;
 /// Nanoseconds of a promotion before there was one (docs/direct-copy.md).
@@ -60,6 +61,8 @@ pub struct Words {
     pub forked: AtomicU64,
     /// Not 0: the owner may take part in copies that are offered to it.
     pub helps: AtomicU64,
+    /// Ticks that it took the owner lately to have a notice hold a message whole.
+    pub holding: AtomicU64,
     requests: [Request; MAX_REQUESTS],
     /// What a receiver offers the owner to take part in.
     pub offer: Offer,
@@ -80,6 +83,8 @@ struct Request {
 const NOTICE_BIT: u64 = 1 << 63;
 /// See [`NOTICE_BIT`].
 const PART_BIT: u64 = 1 << 62;
+/// Both: a notice is no longer wanted.
+const NO_NOTICE_BITS: u64 = NOTICE_BIT | PART_BIT;
 
 /// What a peer wants for a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,8 +93,10 @@ pub enum RequestKind {
     Promotion,
     /// The promotion of what the next message has of it that has most of it (three quarters): its messages have ever other bounds.
     Part,
-    /// A notice. It is promoted, but as a part of another message.
+    /// A notice. It is promoted, but as a part of another message, or the notice would hold it whole.
     Notice,
+    /// No notice any more: it is held whole, and that does not pay.
+    NoNotice,
 }
 
 impl Words {
@@ -206,6 +213,21 @@ impl Words {
         }
     }
 
+    /// To have a notice hold a message whole took so many ticks. One that was interrupted says little.
+    pub fn note_holding(&self, ticks: u64) {
+        const MOST_TIMES: u64 = 4;
+        let before = self.holding.load(Ordering::Relaxed);
+        let latest = match before {
+            0 => ticks,
+            _ => ticks.min(MOST_TIMES * before),
+        };
+        let now = match before {
+            0 => latest,
+            _ => before - before / LATEST_PRICES + latest / LATEST_PRICES,
+        };
+        self.holding.store(now.max(1), Ordering::Relaxed);
+    }
+
     /// Has peers look at their ranges anew.
     pub fn announce(&self) {
         self.generation.fetch_add(1, Ordering::AcqRel);
@@ -221,6 +243,7 @@ impl Words {
                 RequestKind::Promotion => 0,
                 RequestKind::Part => PART_BIT,
                 RequestKind::Notice => NOTICE_BIT,
+                RequestKind::NoNotice => NO_NOTICE_BITS,
             };
             request.bytes.store(bytes as u64 | bit, Ordering::Release);
         }
@@ -232,12 +255,13 @@ impl Words {
         let request = self.requests.get(number as usize % MAX_REQUESTS)?;
         let bytes = request.bytes.swap(0, Ordering::AcqRel);
         let start = request.start.load(Ordering::Acquire);
-        let kind = match bytes & (NOTICE_BIT | PART_BIT) {
+        let kind = match bytes & NO_NOTICE_BITS {
             0 => RequestKind::Promotion,
             PART_BIT => RequestKind::Part,
-            _ => RequestKind::Notice,
+            NOTICE_BIT => RequestKind::Notice,
+            _ => RequestKind::NoNotice,
         };
-        let length = (bytes & !(NOTICE_BIT | PART_BIT)) as usize;
+        let length = (bytes & !NO_NOTICE_BITS) as usize;
         (bytes != 0).then_some((start as usize, length, kind))
     }
 

@@ -3,7 +3,8 @@
 //! other send the receiver asks the kernel.
 //!
 //! A notice holds the bytes before the first and after the last whole page: those pages hold other data of the
-//! program, too, and cannot be shared. It also tells where in the arena the whole pages lie, which the sender asks
+//! program, too, and cannot be shared. A short message it holds whole, so that nothing of the
+//! program's need be shared for it. It also tells where in the arena the whole pages lie, which the sender asks
 //! the kernel while it waits. Only its owner writes it, under a number that is 0 while nothing is shown and different
 //! each time.
 
@@ -39,11 +40,26 @@ const LOCATION_BITS: u32 = 24;
 const NO_LIFE: u64 = u64::MAX;
 /// Seconds that a reader waits for an answer; to ask takes 0.3 µs.
 const MAX_WAIT_SECONDS: f64 = 1e-6;
-/// Bytes from notice to notice: the notice itself, then less than a page at each end of the message.
-pub const STRIDE: usize = size_of::<Notice>() + 2 * PAGE;
+/// Bytes from notice to notice: the notice itself, then a message that it holds whole, or less than a page at each end of a longer one.
+pub const STRIDE: usize = size_of::<Notice>() + MAX_WHOLE_BYTES;
 
-/// The bytes of the message before its first and after its last whole page.
+const _: () = assert!(MAX_WHOLE_BYTES >= 2 * PAGE);
+
+/// The longest message that a notice holds whole: up to there two copies take less time than sharing pages and finding out where they
+/// are (docs/results.md, messages held whole).
+pub const MAX_WHOLE_BYTES: usize = 16 << 10;
+
+/// Whether a notice holds such a message whole. Of shorter ones the kernel copies none: the libraries send them with their envelopes.
+#[inline]
+pub const fn holds_whole(bytes: usize) -> bool {
+    PAGE <= bytes && bytes <= MAX_WHOLE_BYTES
+}
+
+/// The bytes of the message before its first and after its last whole page; all of them where a notice holds it whole.
 pub fn ends(start: usize, bytes: usize) -> (usize, usize) {
+    if holds_whole(bytes) {
+        return (bytes, 0);
+    }
     let whole = pages(start, bytes);
     (whole.start - start, start + bytes - whole.end)
 }
@@ -82,8 +98,8 @@ impl Notice {
     /// locate the whole pages.
     ///
     /// # Safety
-    /// The notice lies in the calling process's own arena; the message is readable, and has at least one whole page; `copy` is
-    /// memcpy(3).
+    /// The notice lies in the calling process's own arena; the message is readable, and has at least one whole page or is held whole
+    /// ([`holds_whole`]); `copy` is memcpy(3).
     pub unsafe fn show(
         &self,
         start: usize,
@@ -96,7 +112,7 @@ impl Notice {
         self.hide();
         fence(Release);
         let room = self.room();
-        // SAFETY: both ends are parts of the message, each shorter than a page, and there is room for both.
+        // SAFETY: both ends are parts of the message, and there is room for both (STRIDE).
         unsafe {
             renew(room, start as *const u8, head, copy);
             renew(

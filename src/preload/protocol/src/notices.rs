@@ -3,7 +3,7 @@
 
 use crate::arena::{Arena, FIRST_PROMOTED};
 use crate::liveness::Holders;
-use crate::notice::{Notice, STRIDE, ends, pages};
+use crate::notice::{Notice, STRIDE, ends, holds_whole, pages};
 use crate::{Copy, PAGE};
 use core::sync::atomic::Ordering;
 
@@ -161,6 +161,11 @@ impl Notices {
             .map(|(number, _)| number)
     }
 
+    /// Takes away the notice of the messages that begin there, if there is one.
+    pub fn remove(&mut self, arena: &Arena, start: usize) {
+        self.retain(arena, |other, _| other != start);
+    }
+
     /// Takes notices away from messages for which `is_kept` is false.
     pub fn retain(&mut self, arena: &Arena, is_kept: impl Fn(usize, usize) -> bool) {
         for (number, message) in self.messages.iter_mut().enumerate().take(self.used) {
@@ -172,6 +177,11 @@ impl Notices {
             }
         }
         self.arrange();
+    }
+
+    /// Bytes of the arena that they take.
+    pub fn bytes(&self) -> u64 {
+        (self.used * STRIDE) as u64
     }
 
     /// Whether any message has one.
@@ -209,7 +219,7 @@ impl Notices {
             false => None,
         };
         let promises = tells && life.is_some();
-        // SAFETY: as the caller promises; a message that may have a notice has a whole page.
+        // SAFETY: as the caller promises; a message that may have a notice has a whole page or is held whole.
         unsafe { notice.show(start, bytes, self.shown, (life, promises), copy) };
         if promises {
             (answers.ask)(notice);
@@ -311,8 +321,8 @@ impl Notices {
 }
 
 /// Whether there is anything to show of such a message, and it is not too long.
-fn may_have_one(start: usize, bytes: usize) -> bool {
-    bytes <= MAX_NOTICE_BYTES && !pages(start, bytes).is_empty()
+pub(crate) fn may_have_one(start: usize, bytes: usize) -> bool {
+    holds_whole(bytes) || bytes <= MAX_NOTICE_BYTES && !pages(start, bytes).is_empty()
 }
 
 fn place(start: usize) -> usize {

@@ -6,7 +6,7 @@ use crate::arena::{self, FIRST_PROMOTED, Words};
 use crate::mappings::{File, Mappings};
 use crate::notice::Notice;
 use crate::notices;
-use crate::window::{Key, Window};
+use crate::window::{self, Key, Window};
 use crate::{handover, limits};
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -41,7 +41,7 @@ unsafe impl Send for Peer {}
 unsafe impl Sync for Peer {}
 
 /// Bytes that are made readable at a time.
-const PART_BYTES: u64 = FIRST_PROMOTED;
+const PART_BYTES: u64 = window::HUGE_PAGE as u64;
 /// Bytes of the first segment, which is mapped at once. Each further one is as long as all before it, and mapped when it is
 /// needed: the address space that it takes is what its owner uses, within a factor of 2, and not what it may use.
 const SEGMENT_BYTES: u64 = 32 << 20;

@@ -2,6 +2,7 @@
 
 use crate::PAGE;
 use crate::arena::{RequestKind, Words};
+use crate::notices::may_have_one;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Requests that may wait for a send of their range.
@@ -11,7 +12,7 @@ const PROMOTION_CHANCES: u32 = 4096;
 /// The same for notices.
 const NOTICE_CHANCES: u32 = 1024;
 
-/// Shorter messages are not read directly: they hold hardly a whole page.
+/// Shorter messages are not promoted: they have hardly a whole page. Notices may hold them whole.
 pub const MIN_DIRECT_BYTES: usize = 2 * PAGE;
 /// Shorter messages with edges gain only where a notice shows them.
 pub const MIN_UNSHOWN_BYTES: usize = 32 << 10;
@@ -37,6 +38,8 @@ pub struct Message {
     pub is_contiguous: bool,
     /// Whether a notice of it can be hidden in time: the program cannot know that the send is over before a call that is seen returns.
     pub is_followed: bool,
+    /// Whether its parts are messages of their own, which notices may show: a collective's blocks.
+    pub has_blocks: bool,
 }
 
 impl Message {
@@ -63,6 +66,8 @@ pub struct Met {
     pub has_parts: bool,
     /// Whether it is to have a notice.
     pub notice: bool,
+    /// Whether it is to have none any more.
+    pub no_notice: bool,
 }
 
 impl Default for Requests {
@@ -114,7 +119,7 @@ impl Requests {
             kind,
             chances: match kind {
                 RequestKind::Promotion | RequestKind::Part => PROMOTION_CHANCES,
-                RequestKind::Notice => NOTICE_CHANCES,
+                RequestKind::Notice | RequestKind::NoNotice => NOTICE_CHANCES,
             },
         });
     }
@@ -139,9 +144,12 @@ impl Requests {
             let is_over = match request.kind {
                 RequestKind::Promotion => is_inside,
                 RequestKind::Part => common >= length - length / 4,
-                // It goes with the place where messages begin (notices).
-                RequestKind::Notice if message.can_be_shown() => range.0 == message.start,
-                RequestKind::Notice => is_inside,
+                // It goes with the place where messages begin (notices). Those between that can have none change nothing.
+                RequestKind::Notice if message.can_be_shown() => {
+                    range.0 == message.start && may_have_one(range.0, message.end - message.start)
+                }
+                RequestKind::Notice => is_inside && !message.has_blocks,
+                RequestKind::NoNotice => range.0 == message.start,
             };
             match request.kind {
                 _ if !is_over => {}
@@ -151,6 +159,7 @@ impl Requests {
                     met.has_parts = true;
                 }
                 RequestKind::Notice => met.notice = message.can_be_shown(),
+                RequestKind::NoNotice => met.no_notice = true,
             }
             !is_over && request.chances > 0
         });

@@ -1,7 +1,7 @@
 //! process_vm_readv and process_vm_writev: the libraries' single copy by the kernel. Reads of promoted buffers are made
 //! directly (see `direct`); anything else is passed on as it is and counted, so that the report can say where a message's bytes went.
 
-use crate::direct::{self, Chooser, Outcome, Read};
+use crate::direct::{self, Chooser, Outcome, Read, WholeRead};
 use crate::sys::next::{self, Kernel};
 use crate::sys::planted::{self, Part};
 use crate::sys::{clock, modules, phase};
@@ -68,7 +68,7 @@ unsafe extern "C" fn read_for(
             };
             // SAFETY: this thread's own words; null, or the present call's message, which is only compared.
             let is_matched = unsafe { !(*words::thread()).active.is_null() };
-            if is_matched || read.may_be_direct() {
+            if is_matched || read.may_be_direct() || read.may_be_held() {
                 // SAFETY: the caller answers for the target as it does to the system call.
                 let done = phase::guarded(|| unsafe { read_once(&read, next, caller) });
                 if let Some(done) = done.flatten() {
@@ -157,6 +157,12 @@ unsafe fn read_by(
         None => Owner::NONE,
     };
     session.note_copy_site(owner, caller, read.bytes);
+    if read.may_be_held() {
+        // SAFETY: as the caller promises.
+        if let Some(done) = unsafe { read_whole(session, read, next, owner) } {
+            return done;
+        }
+    }
     if session.reader.leaves(read) {
         // SAFETY: as the caller promises.
         return unsafe { leave(session, read, next, owner) };
@@ -220,6 +226,47 @@ unsafe fn read_by(
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
     done
+}
+
+/// Makes a read of a message that a notice may hold whole; `None`: none is going to.
+///
+/// # Safety
+/// As [`read_once`].
+unsafe fn read_whole(
+    session: &mut Session,
+    read: &Read,
+    next: Kernel,
+    owner: Owner,
+) -> Option<ssize_t> {
+    let node_times = is_timed(session, owner);
+    let before = clock::now_if(node_times);
+    // SAFETY: as the caller promises.
+    match unsafe { session.reader.read_whole(read) } {
+        WholeRead::Other => return None,
+        WholeRead::Done => {
+            note(session, owner, |node| {
+                let ticks = clock::now_if(node_times).wrapping_sub(before);
+                node.copied_directly(read.bytes, 0, ticks)
+            });
+            return Some(read.bytes as ssize_t);
+        }
+        WholeRead::ByKernel => {}
+    }
+    let before = clock::now();
+    // SAFETY: as the caller promises.
+    let done = unsafe { leave(session, read, next, owner) };
+    let ticks = clock::now().wrapping_sub(before);
+    // SAFETY: errno is the calling thread's own; what follows must not change what the call has left there.
+    let errno = unsafe { *libc::__errno_location() };
+    if done == read.bytes as ssize_t {
+        phase::guarded(|| {
+            planted::at(Part::Learn);
+            session.reader.whole_by_kernel(read, next, ticks);
+        });
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+    Some(done)
 }
 
 /// Has the kernel make a read from which only its message's node learns.

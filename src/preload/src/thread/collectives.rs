@@ -1,4 +1,4 @@
-//! Collectives: their buffers are offered to receivers as those of sends are, and what the kernel copies inside them is
+//! Collectives: their buffers are offered to receivers, and shown, as those of sends are, and what the kernel copies inside them is
 //! theirs.
 
 use crate::direct::{self, Until};
@@ -7,50 +7,136 @@ use crate::mpi::entry_points::EntryPoint;
 use crate::mpi::messages;
 use crate::mpi::span::Span;
 use crate::thread::session::Session;
+use crate::thread::sessions;
 use copytune_core::mpi::calls::{Binding, Blocks, Data, Role, Source};
 
+/// The most ranks whose blocks of one collective are shown: each takes some 0.1 µs.
+const MOST_SHOWN: usize = 16;
+
 impl Session {
-    /// A collective begins: are buffers wanted? What threads show of blocking sends is none of its messages.
-    pub(super) fn promote_sources_on_demand(&mut self, entry: &EntryPoint, arguments: Arguments) {
+    /// A collective begins: are buffers wanted, or has one a notice? What threads show of blocking sends is none of its messages. True: one
+    /// is shown, until [`Session::hide`].
+    pub(super) fn offer_sources_on_demand(
+        &mut self,
+        entry: &'static EntryPoint,
+        arguments: Arguments,
+    ) -> bool {
+        self.hide();
         direct::hide_others(0, usize::MAX);
-        if direct::has_requests() {
-            self.promote_sources(entry, arguments);
+        let asks = direct::has_requests();
+        if asks || direct::shows() {
+            self.offer_sources(entry, arguments, asks);
         }
+        self.shown.is_some() || self.ending.is_some()
     }
 
-    /// A collective begins, and receivers want buffers: those out of which the library may send while it lasts may be
-    /// promoted. Nobody else writes them: neither the program, on any thread, nor a peer, who learns of them from the
-    /// library alone, which is not called yet.
+    /// A collective begins, and receivers want buffers, or one has a notice: those out of which the library may send while it lasts may
+    /// be promoted. Nobody else writes them: neither the program, on any thread, nor a peer, who learns of them from the
+    /// library alone, which is not called yet. What is received into nobody may be shown of.
     #[cold]
     #[inline(never)]
-    fn promote_sources(&mut self, entry: &EntryPoint, arguments: Arguments) {
+    fn offer_sources(&mut self, entry: &'static EntryPoint, arguments: Arguments, asks: bool) {
         let Role::Collective { sources, .. } = entry.call().role else {
             return;
         };
         for &source in sources {
-            if let Blocks::Counted {
-                displacements,
-                root,
-            } = source.blocks
-            {
-                self.promote_blocks(entry, arguments, (source, displacements, root));
-            } else if let Some((Span { start, end }, bytes)) = self.source(entry, arguments, source)
-            {
-                direct::sending(start, end, bytes, Until::Unknown);
+            match source.blocks {
+                Blocks::Counted {
+                    displacements,
+                    root,
+                } => {
+                    self.offer_counted(entry, arguments, (source, displacements, root), asks);
+                }
+                Blocks::One | Blocks::OneOfRoot(_) => {
+                    self.offer_message(entry, arguments, source, asks);
+                }
+                Blocks::EachRank | Blocks::AtRoot(_) => {
+                    self.offer_blocks(entry, arguments, source, asks);
+                }
             }
+        }
+        if direct::lasts() {
+            self.ranges.note_lasting(true);
+            self.ending = Some(entry);
         }
     }
 
-    /// The same for a source whose blocks have a count and a place each.
-    fn promote_blocks(
+    /// A source that is one message, which is shown if nobody writes it while the call lasts. No call has two of those.
+    fn offer_message(
         &mut self,
-        entry: &EntryPoint,
+        entry: &'static EntryPoint,
+        arguments: Arguments,
+        source: Source,
+        asks: bool,
+    ) {
+        let stays = match source.blocks {
+            Blocks::OneOfRoot(root) => self.ranks(entry, arguments, Some(root)).is_some(),
+            _ => source.may_be_left_out,
+        };
+        let until = match stays {
+            true => Until::Return,
+            false => Until::Unknown,
+        };
+        if (asks || stays)
+            && let Some((Span { start, end }, bytes)) = self.source(entry, arguments, source)
+            && (asks || direct::is_send_watched(bytes))
+            && let Some(notice) = direct::sending(start, end, bytes, until)
+        {
+            self.shown = Some((notice, entry));
+        }
+    }
+
+    /// A source that has a message for each rank, one beside the other: it is offered as a whole, and each of them is shown if nobody
+    /// writes it while the call lasts.
+    fn offer_blocks(
+        &mut self,
+        entry: &'static EntryPoint,
+        arguments: Arguments,
+        source: Source,
+        asks: bool,
+    ) -> Option<()> {
+        let (stays, root) = match source.blocks {
+            Blocks::AtRoot(root) => (true, Some(root)),
+            _ => (source.may_be_left_out, None),
+        };
+        if !asks && !stays {
+            return None;
+        }
+        let (Span { start, end }, bytes) = self.source(entry, arguments, source)?;
+        let ranks = usize::try_from(self.ranks(entry, arguments, root)?).ok()?;
+        let all = end.checked_sub(start)?;
+        let until = until_return(stays && ranks <= MOST_SHOWN && all as u64 == bytes);
+        if asks {
+            let whole = match until {
+                Until::ReturnOfSeveral => Until::Blocks,
+                _ => Until::Unknown,
+            };
+            direct::sending(start, end, bytes, whole);
+        }
+        if until != Until::ReturnOfSeveral {
+            return None;
+        }
+        let block = all.checked_div(ranks)?;
+        for start in (0..ranks).map(|rank| start + rank * block) {
+            if direct::is_send_watched(block as u64) {
+                direct::sending(start, start + block, block as u64, until);
+            }
+        }
+        Some(())
+    }
+
+    /// A source whose messages have a count and a place each: those of a send buffer are shown.
+    fn offer_counted(
+        &mut self,
+        entry: &'static EntryPoint,
         arguments: Arguments,
         (source, displacements, root): (Source, u8, Option<u8>),
+        asks: bool,
     ) -> Option<()> {
         let binding = entry.binding;
+        let stays = source.may_be_left_out || root.is_some();
         // The arrays of other bindings have other elements, or are described.
-        if !matches!(binding, Binding::C | Binding::Fortran) {
+        if !matches!(binding, Binding::C | Binding::Fortran) || !(asks || stays) {
             return None;
         }
         let buffer = arguments.word(source.data.buffer);
@@ -59,27 +145,30 @@ impl Session {
         {
             return None;
         }
-        let ranks = self.ranks(entry, arguments, root)?;
+        let ranks = usize::try_from(self.ranks(entry, arguments, root)?).ok()?;
         let [counts, displacements] =
             [source.data.count, displacements].map(|at| arguments.word(at) as *const i32);
         if counts.is_null() || displacements.is_null() {
             return None;
         }
-        for rank in 0..usize::try_from(ranks).ok()? {
+        let until = until_return(stays && ranks <= MOST_SHOWN);
+        if !asks && until == Until::Unknown {
+            return None;
+        }
+        for rank in 0..ranks {
             // SAFETY: each array has an integer for every rank of the communicator (MPI 4.0, 6.5 to 6.8).
             let (count, displacement) = unsafe { (*counts.add(rank), *displacements.add(rank)) };
-            if count > 0 {
-                let block = (self.datatypes).elements(
-                    count.into(),
-                    source.data.datatype,
-                    binding,
-                    arguments,
-                );
+            if count <= 0 {
+                continue;
+            }
+            let datatype = source.data.datatype;
+            let block = (self.datatypes).elements(count.into(), datatype, binding, arguments);
+            if asks || direct::is_send_watched(block.bytes) {
                 let extent = self.datatypes.extent(block);
                 let start = i64::from(displacement).wrapping_mul(extent) as usize;
                 let reach = self.datatypes.reach(block);
                 let Span { start, end } = messages::placed(reach, buffer.wrapping_add(start));
-                direct::sending(start, end, block.bytes, Until::Unknown);
+                direct::sending(start, end, block.bytes, until);
             }
         }
         Some(())
@@ -125,7 +214,7 @@ impl Session {
         let ranks = self.ranks(entry, arguments, root)?;
         let message = self.datatypes.message(data, binding, arguments);
         let message = match source.blocks {
-            Blocks::One => message,
+            Blocks::One | Blocks::OneOfRoot(_) => message,
             _ => message.times(ranks),
         };
         let reach = self.datatypes.reach(message);
@@ -152,4 +241,12 @@ fn same_as_received(entry: &EntryPoint, arguments: Arguments, data: Data) -> Opt
         buffer: data.buffer,
         ..message
     })
+}
+
+/// When several messages of a collective end, if they may be shown.
+fn until_return(may_be_shown: bool) -> Until {
+    match may_be_shown && sessions::is_only_one() {
+        true => Until::ReturnOfSeveral,
+        false => Until::Unknown,
+    }
 }

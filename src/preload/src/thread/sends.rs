@@ -25,8 +25,7 @@ impl Session {
         let shows = phase::guarded(|| {
             planted::at(Part::Send);
             if entry.has_sources {
-                self.promote_sources_on_demand(entry, arguments);
-                return false;
+                return self.offer_sources_on_demand(entry, arguments);
             }
             let spans = spans(entry, arguments, message.reach);
             self.send_directly(entry, spans, message.sent, 0)
@@ -89,8 +88,10 @@ impl Session {
                 }
             }
             Role::Collective { .. } if entry.has_sources => {
-                self.promote_sources_on_demand(entry, arguments);
-                After::Reset
+                match self.offer_sources_on_demand(entry, arguments) {
+                    true => After::Work,
+                    false => After::Reset,
+                }
             }
             Role::Start | Role::StartAll => {
                 if direct::is_send_watched(u64::MAX) {

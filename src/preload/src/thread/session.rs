@@ -333,6 +333,8 @@ impl Session {
             let meaning = Meaning {
                 bytes,
                 sent: match entry.call().role {
+                    // How long those are that say it in arrays, or at the root alone, is looked up where it matters.
+                    Role::Collective { message: None, .. } if entry.has_sources => u64::MAX,
                     _ if entry.has_sources => bytes.max(1),
                     // It sends nothing before it is started: other threads may write the buffer.
                     Role::Transfer {
@@ -408,7 +410,9 @@ impl Session {
                 (self.matched(matters), after)
             }
             Role::Collective { .. } if entry.has_sources => {
-                self.promote_sources_on_demand(entry, arguments);
+                if self.offer_sources_on_demand(entry, arguments) {
+                    after = After::Work;
+                }
                 if matters {
                     self.active.spans = Spans::ALL_READS;
                     self.active.owner = owner;

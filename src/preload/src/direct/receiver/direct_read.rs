@@ -64,6 +64,41 @@ impl View {
         notice_at(peer, self).is_some_and(|notice| notice.shows(read.source, read.bytes))
     }
 
+    /// Copies a message that its sender's notice shows, and holds whole.
+    ///
+    /// # Safety
+    /// The target is valid for the message.
+    #[inline]
+    pub unsafe fn read_whole(&mut self, peer: &Peer, read: &Read) -> bool {
+        let lives = &peer.words().lives;
+        let (to, from, copy) = (read.target, read.source, next::memmove());
+        // SAFETY: a notice of the peer's arena; as the caller promises. It copies only if it shows this message.
+        let is_read = notice_at(peer, self)
+            .is_some_and(|notice| unsafe { notice.read(to, from, read.bytes, lives, copy) });
+        if is_read {
+            self.unshown = 0;
+        }
+        is_read
+    }
+
+    /// Whether a notice was found.
+    #[inline]
+    pub fn has_notice(&self) -> bool {
+        self.notice != 0
+    }
+
+    /// Messages in a row that no notice showed.
+    #[inline]
+    pub fn unshown(&self) -> u32 {
+        self.unshown
+    }
+
+    /// One more message was met that no notice showed. Returns how many in a row.
+    pub fn count_unshown(&mut self) -> u32 {
+        self.unshown = self.unshown.saturating_add(1);
+        self.unshown
+    }
+
     /// Finds the notice that the owner has for the message, if any.
     #[cold]
     pub fn find_notice(&mut self, peer: &Peer, read: &Read) {

@@ -2,6 +2,7 @@
 
 use copytune_core::direct::extents::Pages;
 use copytune_core::direct::targets::Targets;
+use copytune_protocol::notice::holds_whole;
 use copytune_protocol::requests::MIN_DIRECT_BYTES;
 use copytune_protocol::{Kernel, PAGE, residence};
 use core::ffi::c_void;
@@ -34,10 +35,21 @@ impl Read {
         Self { bytes: 0, ..*self }
     }
 
+    /// What stands for all messages that begin there and that a notice may hold whole.
+    pub fn whole(&self) -> Self {
+        Self { bytes: 1, ..*self }
+    }
+
     /// Whether it may ever be read directly: most of a shorter message, or of one that has fewer whole pages, would be the kernel's still.
     #[inline]
     pub fn may_be_direct(&self) -> bool {
         self.bytes >= MIN_DIRECT_BYTES && self.pages().bytes() * 2 >= self.bytes
+    }
+
+    /// Whether a notice may hold it whole.
+    #[inline]
+    pub fn may_be_held(&self) -> bool {
+        holds_whole(self.bytes)
     }
 
     /// Whether pages of the target may not be there yet, so that whoever copies waits until the kernel has made them. `decides`: a decision

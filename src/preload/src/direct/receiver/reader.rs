@@ -3,6 +3,7 @@
 mod kernel;
 mod known;
 mod record;
+mod whole;
 
 use crate::direct::receiver::candidates;
 use crate::direct::receiver::direct_read;
@@ -23,6 +24,8 @@ use copytune_protocol::requests::MIN_UNSHOWN_BYTES;
 use core::sync::atomic::Ordering::Acquire;
 use known::Known;
 use libc::pid_t;
+
+pub use whole::WholeRead;
 
 /// The first direct reads of a range, which meet new pages and take longer: no way of copying is judged by them.
 const READS_OF_NEW_PAGES: u32 = 2;

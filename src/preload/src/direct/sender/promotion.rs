@@ -3,6 +3,7 @@
 
 mod prepare;
 mod reclaim;
+mod show;
 
 pub use prepare::{list_descriptors, prepare};
 
@@ -21,19 +22,17 @@ use crate::direct::transparency::fork;
 use crate::sys::cancellation::held_back;
 use crate::sys::clock;
 use crate::sys::log::{self, Level};
-use crate::sys::next;
-use crate::sys::tls;
 use copytune_core::direct::batch::{Batch, Together};
 use copytune_core::direct::burst::Burst;
 use copytune_protocol::allocator::Space;
 use copytune_protocol::arena::{self, Arena};
 use copytune_protocol::limits;
-use copytune_protocol::notice::{Notice, ends};
+use copytune_protocol::notice::{Notice, ends, holds_whole};
 use copytune_protocol::notices::Notices;
 use copytune_protocol::requests::{MIN_DIRECT_BYTES, Message, Requests};
 use copytune_protocol::smaps::Area;
 use copytune_protocol::unshown::Unshown;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
 
 /// Bytes that may exist twice while a buffer moves: for so many memory is asked for at a time.
@@ -51,6 +50,8 @@ static LOOKED: AtomicU32 = AtomicU32::new(0);
 static UNSHOWN: Unshown = Unshown::new();
 /// Whether messages have notices.
 static SHOWS: AtomicBool = AtomicBool::new(false);
+/// The shortest of them, as far as is known.
+static SHORTEST_SHOWN: AtomicUsize = AtomicUsize::new(MIN_DIRECT_BYTES);
 /// Sends that are still to be looked at because their buffers are to go back.
 static GOING_BACK: AtomicU32 = AtomicU32::new(0);
 
@@ -143,7 +144,7 @@ fn is_send_watched_slow(bytes: u64) -> bool {
     if is_due || !SHOWS.load(Relaxed) {
         return is_due;
     }
-    let may_be_shown = bytes >= MIN_DIRECT_BYTES as u64;
+    let may_be_shown = bytes >= SHORTEST_SHOWN.load(Relaxed) as u64;
     if !may_be_shown {
         note_shown(false);
     }
@@ -164,6 +165,7 @@ fn note_shown(is_shown: bool) {
 fn show_no_more() {
     hide_all();
     SHOWS.store(false, Relaxed);
+    SHORTEST_SHOWN.store(MIN_DIRECT_BYTES, Relaxed);
     update_attention();
 }
 
@@ -187,6 +189,12 @@ pub fn has_requests() -> bool {
     has
 }
 
+/// Whether messages have notices.
+#[inline]
+pub fn shows() -> bool {
+    SHOWS.load(Relaxed)
+}
+
 /// A send of `bytes` bytes in `[start, end)` begins. Until it ends, the program leaves the buffer alone (MPI 4.0, 3.4
 /// and 3.7.2).
 pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'static Notice> {
@@ -202,11 +210,12 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
         is_followed: match until {
             Until::Return | Until::Exchange => true,
             // Else a notice would save nothing.
-            Until::After { .. } => {
+            Until::After { .. } | Until::ReturnOfSeveral => {
                 (tells || ends(start, end - start) != (0, 0)) && showing::may_last()
             }
-            Until::Unknown => false,
+            Until::Blocks | Until::Unknown => false,
         },
+        has_blocks: until == Until::Blocks,
     };
     let sends = SENDS.load(Relaxed);
     let looks = LOOKED.load(Relaxed) != sends / SENDS_PER_LOOK;
@@ -223,22 +232,15 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
         note_shown(false);
         return None;
     }
-    let own = (tls::block() as usize, next::memmove(), &progress::ANSWERS);
-    let (bytes, notices) = (end - start, &mut owner.notices);
-    if let Until::After { .. } = until {
-        // SAFETY: the program sends it until it is over for it.
-        let was_shown = unsafe { notices.show_lasting(arena, start, bytes, (sends, tells), own) };
-        note_shown(was_shown.is_some());
-        if was_shown == Some(false) {
-            showing::begin_lasting();
-        }
-        return None;
-    }
-    // SAFETY: the program sends it.
-    let shown = unsafe { notices.show(arena, start, bytes, (sends, tells), own) };
+    let shown = show::show(
+        &mut owner.notices,
+        arena,
+        (start, end),
+        until,
+        (sends, tells),
+    );
     note_shown(shown.is_some());
-    showing::begin_in_call(shown.is_some());
-    shown
+    shown.flatten()
 }
 
 /// Hides all notices that have outlasted their sends' calls.
@@ -263,7 +265,7 @@ impl Owner {
                 let follows = call.wrapping_sub(latest.2) <= 1;
                 follows && (has_time || (latest.0, latest.1) == (start, end))
             }
-            Until::Exchange | Until::Unknown => false,
+            _ => false,
         }
     }
 
@@ -292,7 +294,7 @@ impl Owner {
         }
         let call = match until {
             Until::After { call, .. } => Some(call),
-            Until::Return | Until::Exchange | Until::Unknown => None,
+            _ => None,
         };
         let is_wanted = message.is_contiguous && !met.ranges.is_empty();
         if is_wanted && (message.may_gain() || is_forced()) {
@@ -307,9 +309,16 @@ impl Owner {
             }
         } else {
             self.requests.put_back(self.batch.pass(call));
-            if met.notice
-                && holds_some_of(&self.promoted, message.start, message.end)
-                && self.give_notice(arena, (message.start, message.end), sends)
+            let (start, end) = (message.start, message.end);
+            let is_whole = holds_whole(end - start);
+            if met.no_notice && is_whole {
+                self.notices.remove(arena, start);
+            } else if met.notice && is_whole {
+                // Who waits for it looks for it.
+                self.give_notice(arena, (start, end), sends);
+            } else if met.notice
+                && holds_some_of(&self.promoted, start, end)
+                && self.give_notice(arena, (start, end), sends)
             {
                 arena.words().announce();
             }
@@ -318,15 +327,6 @@ impl Owner {
             !self.requests.is_empty() || self.batch.is_waiting(),
             Relaxed,
         );
-    }
-
-    /// Gives the message a notice, if it may have one and has none yet.
-    fn give_notice(&mut self, arena: &Arena, (start, end): (usize, usize), sends: u32) -> bool {
-        let answers = &progress::ANSWERS;
-        let given = (self.notices).add(arena, start, end - start, sends, answers);
-        UNSHOWN.begin_anew();
-        SHOWS.store(self.notices.are_used(), Relaxed);
-        given
     }
 
     /// Moves the requested whole pages of the messages, where they may be moved.

@@ -33,6 +33,10 @@ pub enum Until {
     /// The same of a call that receives, too, and has a message read by the kernel: whoever waits for that waits for all that this thread
     /// does. So it does not tell where its own message lies, and the receiver asks.
     Exchange,
+    /// With its call, which sends several messages: their notices are hidden with those that outlast their calls, before it returns.
+    ReturnOfSeveral,
+    /// Its parts are such messages.
+    Blocks,
     /// Nothing is known.
     Unknown,
     /// With a later call of the same thread.

@@ -11,6 +11,7 @@ use copytune_core::direct::batch::are_beside;
 use copytune_core::direct::extents::Extents;
 use copytune_core::direct::mechanisms::Mechanisms;
 use copytune_core::direct::recurrence::Recurrence;
+use copytune_core::direct::whole::Whole;
 use copytune_protocol::Kernel;
 use copytune_protocol::peer::Peer;
 use copytune_protocol::requests::MIN_UNSHOWN_BYTES;
@@ -48,6 +49,12 @@ pub(super) struct Known {
     pub unmet: u8,
     /// Messages of that kind until one may be asked for again.
     left_alone: u16,
+    /// Whether it pays that notices hold messages whole.
+    pub whole: Whole,
+    /// Of the messages that they may hold.
+    pub short: Recurrence,
+    /// Places where such messages begin of which a notice is known.
+    pub holders: u32,
 }
 
 impl Known {
@@ -65,6 +72,9 @@ impl Known {
             latest: (0, 0),
             unmet: 0,
             left_alone: 0,
+            whole: Whole::default(),
+            short: Recurrence::default(),
+            holders: 0,
         }
     }
 

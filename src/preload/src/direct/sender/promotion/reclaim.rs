@@ -6,6 +6,7 @@ use crate::direct::transparency::fork;
 use copytune_protocol::arena::Arena;
 use copytune_protocol::limits;
 use copytune_protocol::mappings::{Mapping, Mappings};
+use copytune_protocol::notice::holds_whole;
 use copytune_protocol::requests::Message;
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
@@ -55,7 +56,7 @@ impl Owner {
         let promoted = &self.promoted;
         promoted::set_bytes(promoted.iter().map(|range| range.bytes).sum());
         self.notices.retain(arena, |start, bytes| {
-            holds_some_of(promoted, start, start + bytes)
+            holds_whole(bytes) || holds_some_of(promoted, start, start + bytes)
         });
         SHOWS.store(self.notices.are_used(), Relaxed);
     }
