@@ -24,7 +24,7 @@ impl Session {
         self.hide();
         direct::hide_others(0, usize::MAX);
         let asks = direct::has_requests();
-        if asks || direct::shows() {
+        if asks || direct::may_show(u64::MAX) {
             self.offer_sources(entry, arguments, asks);
         }
         self.shown.is_some() || self.ending.is_some()
@@ -79,7 +79,7 @@ impl Session {
         };
         if (asks || stays)
             && let Some((Span { start, end }, bytes)) = self.source(entry, arguments, source)
-            && (asks || direct::is_send_watched(bytes))
+            && (asks || direct::may_show(bytes))
             && let Some(notice) = direct::sending(start, end, bytes, until)
         {
             self.shown = Some((notice, entry));
@@ -118,7 +118,7 @@ impl Session {
         }
         let block = all.checked_div(ranks)?;
         for start in (0..ranks).map(|rank| start + rank * block) {
-            if direct::is_send_watched(block as u64) {
+            if direct::may_show(block as u64) {
                 direct::sending(start, start + block, block as u64, until);
             }
         }
@@ -163,7 +163,7 @@ impl Session {
             }
             let datatype = source.data.datatype;
             let block = (self.datatypes).elements(count.into(), datatype, binding, arguments);
-            if asks || direct::is_send_watched(block.bytes) {
+            if asks || direct::may_show(block.bytes) {
                 let extent = self.datatypes.extent(block);
                 let start = i64::from(displacement).wrapping_mul(extent) as usize;
                 let reach = self.datatypes.reach(block);

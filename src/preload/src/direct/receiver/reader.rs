@@ -51,6 +51,8 @@ pub struct Reader {
     kernel_bytes: u64,
     /// Of the bytes that the kernel copied, those that the senders had it write.
     kernel_shared: u64,
+    /// Ticks that messages held whole have saved.
+    saved_whole: u64,
 }
 
 impl Default for Reader {
@@ -73,6 +75,7 @@ impl Default for Reader {
             bytes: 0,
             kernel_bytes: 0,
             kernel_shared: 0,
+            saved_whole: 0,
         }
     }
 }

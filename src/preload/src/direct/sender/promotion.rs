@@ -189,10 +189,14 @@ pub fn has_requests() -> bool {
     has
 }
 
-/// Whether messages have notices.
+/// Whether a message of so many bytes may have a notice. A collective asks that, and leaves looks at what was promoted to sends.
 #[inline]
-pub fn shows() -> bool {
-    SHOWS.load(Relaxed)
+pub fn may_show(bytes: u64) -> bool {
+    let may = SHOWS.load(Relaxed) && bytes >= SHORTEST_SHOWN.load(Relaxed) as u64;
+    if may {
+        LOOKED.store(SENDS.load(Relaxed) / SENDS_PER_LOOK, Relaxed);
+    }
+    may
 }
 
 /// A send of `bytes` bytes in `[start, end)` begins. Until it ends, the program leaves the buffer alone (MPI 4.0, 3.4
@@ -314,7 +318,6 @@ impl Owner {
             if met.no_notice && is_whole {
                 self.notices.remove(arena, start);
             } else if met.notice && is_whole {
-                // Who waits for it looks for it.
                 self.give_notice(arena, (start, end), sends);
             } else if met.notice
                 && holds_some_of(&self.promoted, start, end)

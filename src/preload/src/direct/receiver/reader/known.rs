@@ -55,6 +55,8 @@ pub(super) struct Known {
     pub short: Recurrence,
     /// Places where such messages begin of which a notice is known.
     pub holders: u32,
+    /// Notices that were given back to it.
+    pub withdrawn: u32,
 }
 
 impl Known {
@@ -75,6 +77,7 @@ impl Known {
             whole: Whole::default(),
             short: Recurrence::default(),
             holders: 0,
+            withdrawn: 0,
         }
     }
 

@@ -38,7 +38,7 @@ impl Reader {
             bytes: self.bytes,
             kernel_bytes: self.kernel_bytes,
             kernel_shared: self.kernel_shared,
-            saved: seconds(saved),
+            saved: seconds(saved + self.saved_whole),
             promotions: seconds(spent),
             classes,
             // The rest is the process's, not a reader's.

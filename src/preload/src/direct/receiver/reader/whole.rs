@@ -12,8 +12,12 @@ use copytune_protocol::Kernel;
 use copytune_protocol::arena::RequestKind;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Messages in a row that no notice showed, after which those that may be promoted are left to that. A collective's are never shown.
+/// Messages in a row that no notice showed, after which they are left to promotion, or the kernel, but for those with which one is asked
+/// for again: what a collective passes on, say, is never shown.
 const MOST_UNSHOWN: u32 = 6;
+
+/// Notices that are given back to a peer: where shorter messages from the same place gain, they are asked for again.
+const MOST_WITHDRAWN: u32 = 256;
 
 /// What became of the read of a message that a notice may hold whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,10 +61,11 @@ impl Reader {
         };
         known.short.recurs(read.source, 0);
         if loses {
-            if range.view.has_notice() {
+            if range.view.has_notice() && known.withdrawn < MOST_WITHDRAWN {
                 (peer.words()).ask(read.source, read.bytes, RequestKind::NoNotice);
                 range.view = View::default();
                 known.holders -= 1;
+                known.withdrawn += 1;
             }
             return WholeRead::Other;
         }
@@ -69,7 +74,8 @@ impl Reader {
         let began = clock::now_if(is_timed);
         // SAFETY: as the caller promises.
         if !unsafe { range.view.read_whole(peer, read) } {
-            return match range.view.unshown() >= MOST_UNSHOWN && read.may_be_direct() {
+            let met = range.view.count_unshown();
+            return match met >= MOST_UNSHOWN && !asks(met) && !looks(met) {
                 true => WholeRead::Other,
                 false => WholeRead::ByKernel,
             };
@@ -80,6 +86,7 @@ impl Reader {
             known.whole.read(read.bytes, ticks + holding);
         }
         self.has_read = true;
+        self.saved_whole += known.whole.gain(read.bytes);
         self.messages += 1;
         self.bytes += read.bytes as u64;
         report::count(read.bytes, 0, false);
@@ -110,18 +117,20 @@ impl Reader {
             return;
         }
         let key = read.whole();
-        if self.ranges.find(&key).is_none() && known.short.is_first(mixed(&key)) && !is_forced() {
+        let is_new = self.ranges.find(&key).is_none();
+        if is_new && known.short.is_first(mixed(&key)) && !is_forced() {
             // Nothing may ever be sent from there again.
             return;
         }
         let Some(range) = self.ranges.entry(&key) else {
             return;
         };
-        let met = range.view.count_unshown();
+        let met = match is_new {
+            true => range.view.count_unshown(),
+            false => range.view.unshown(),
+        };
         let had_notice = range.view.has_notice();
-        // Vain looks and requests become ever rarer.
-        let (asks, looks) = (met.is_power_of_two(), (met - 1).is_power_of_two());
-        if asks || looks {
+        if asks(met) || looks(met) {
             range.view.find_notice(peer, read);
         }
         match (had_notice, range.view.has_notice()) {
@@ -129,8 +138,18 @@ impl Reader {
             (true, false) => known.holders -= 1,
             _ => {}
         }
-        if asks && !range.view.has_notice() {
+        if asks(met) && !range.view.has_notice() {
             (peer.words()).ask(read.source, read.bytes, RequestKind::Notice);
         }
     }
+}
+
+/// Whether a notice is asked for after so many messages in a row that none showed: ever more rarely.
+fn asks(unshown: u32) -> bool {
+    unshown.is_power_of_two()
+}
+
+/// Whether it is looked for, which was asked for with the message before.
+fn looks(unshown: u32) -> bool {
+    unshown > 1 && asks(unshown - 1)
 }
