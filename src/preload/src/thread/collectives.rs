@@ -118,7 +118,7 @@ impl Session {
         }
         let block = all.checked_div(ranks)?;
         for start in (0..ranks).map(|rank| start + rank * block) {
-            if direct::may_show(block as u64) {
+            if asks || direct::may_show(block as u64) {
                 direct::sending(start, start + block, block as u64, until);
             }
         }
