@@ -4,9 +4,9 @@
 mod beside;
 
 use beside::shared;
+use copytune_protocol::PAGE;
 use copytune_protocol::arena::{MAX_REQUESTS, RequestKind, Words};
 use copytune_protocol::requests::{Message, Met, Requests};
-use std::sync::atomic::Ordering::Relaxed;
 
 const START: usize = 0x10_0000;
 const BYTES: usize = 0x8000;
@@ -205,20 +205,20 @@ fn a_slot_is_given_back_by_any_message_that_begins_there() {
     }
 }
 
-/// What it takes to hold messages whole is a mean, which one that was interrupted changes little.
+/// What it takes to hold messages whole is a mean for each byte, which one that was interrupted changes little.
 #[test]
 fn holding_messages_has_a_price() {
     let owner = Owner::new();
-    let price = || owner.words.holding.load(Relaxed);
-    assert_eq!(price(), 0, "not known");
-    owner.words.note_holding(800);
-    assert_eq!(price(), 800);
-    owner.words.note_holding(1_000_000);
-    assert!((801..=1200).contains(&price()), "{}", price());
+    let price = |bytes| owner.words.price_of_holding(bytes);
+    assert_eq!(price(PAGE), 0, "not known");
+    owner.words.note_holding(1600, 2 * PAGE);
+    assert_eq!([price(PAGE), price(2 * PAGE)], [800, 1600]);
+    owner.words.note_holding(1_000_000, PAGE);
+    assert!((801..=1200).contains(&price(PAGE)), "{}", price(PAGE));
     for _ in 0..60 {
-        owner.words.note_holding(400);
+        owner.words.note_holding(400, PAGE);
     }
-    assert!((400..450).contains(&price()), "{}", price());
+    assert!((400..450).contains(&price(PAGE)), "{}", price(PAGE));
 }
 
 #[test]

@@ -61,8 +61,8 @@ pub struct Words {
     pub forked: AtomicU64,
     /// Not 0: the owner may take part in copies that are offered to it.
     pub helps: AtomicU64,
-    /// Ticks that it took the owner lately to have a notice hold a message whole.
-    pub holding: AtomicU64,
+    /// Ticks that it took the owner lately to have a notice hold a page of a message; 0: not known.
+    holding: AtomicU64,
     requests: [Request; MAX_REQUESTS],
     /// What a receiver offers the owner to take part in.
     pub offer: Offer,
@@ -213,19 +213,25 @@ impl Words {
         }
     }
 
-    /// To have a notice hold a message whole took so many ticks. One that was interrupted says little.
-    pub fn note_holding(&self, ticks: u64) {
+    /// To have a notice hold a message of so many bytes whole took so many ticks. One that was interrupted says little.
+    pub fn note_holding(&self, ticks: u64, bytes: usize) {
         const MOST_TIMES: u64 = 4;
+        let latest = ticks * PAGE as u64 / bytes.max(1) as u64;
         let before = self.holding.load(Ordering::Relaxed);
-        let latest = match before {
-            0 => ticks,
-            _ => ticks.min(MOST_TIMES * before),
-        };
         let now = match before {
             0 => latest,
-            _ => before - before / LATEST_PRICES + latest / LATEST_PRICES,
+            _ => {
+                let latest = latest.min(MOST_TIMES * before);
+                before - before / LATEST_PRICES + latest / LATEST_PRICES
+            }
         };
         self.holding.store(now.max(1), Ordering::Relaxed);
+    }
+
+    /// What that takes, in ticks, as far as known.
+    #[inline]
+    pub fn price_of_holding(&self, bytes: usize) -> u64 {
+        self.holding.load(Ordering::Relaxed) * bytes as u64 / PAGE as u64
     }
 
     /// Has peers look at their ranges anew.

@@ -10,7 +10,6 @@ use crate::direct::shared::report;
 use crate::sys::clock;
 use copytune_protocol::Kernel;
 use copytune_protocol::arena::RequestKind;
-use core::sync::atomic::Ordering::Relaxed;
 
 /// Messages in a row that no notice showed, after which they are left to promotion, or the kernel, but for those with which one is asked
 /// for again: what a collective passes on, say, is never shown.
@@ -82,7 +81,7 @@ impl Reader {
         }
         if is_timed {
             let ticks = clock::now().wrapping_sub(began);
-            let holding = peer.words().holding.load(Relaxed);
+            let holding = peer.words().price_of_holding(read.bytes);
             known.whole.read(read.bytes, ticks + holding);
         }
         self.has_read = true;

@@ -76,7 +76,7 @@ pub(super) fn show(
     };
     if is_timed && is_new {
         let ticks = clock::now().wrapping_sub(began);
-        arena.words().note_holding(ticks);
+        arena.words().note_holding(ticks, bytes);
     }
     Some(shown)
 }
