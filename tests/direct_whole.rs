@@ -155,6 +155,22 @@ fn stale_notices_are_caught() {
     }
 }
 
+/// A device's memory may have addresses at which nothing can be read here: where one is open, no notice holds a message.
+#[test]
+fn processes_with_devices() {
+    for &library in BOTH {
+        let reads = |way| {
+            let outcome = forced(&job(library, "direct_kinds_whole.c", &[way]), &[]);
+            outcome.expect_success(way);
+            let skipped = outcome.stderr.contains("skipped: ");
+            (read_directly(&outcome), skipped)
+        };
+        assert!(reads("ordinary").0 > 0, "{library:?}");
+        let (read, skipped) = reads("device");
+        assert!(skipped || read == 0, "{library:?}: {read} read");
+    }
+}
+
 /// A sender that is killed while it shows a message: the job ends, by an error or by the launcher.
 #[test]
 fn a_sender_that_is_killed() {

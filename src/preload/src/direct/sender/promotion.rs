@@ -318,7 +318,10 @@ impl Owner {
             if met.no_notice && is_whole {
                 self.notices.remove(arena, start);
             } else if met.notice && is_whole {
-                self.give_notice(arena, (start, end), sends);
+                // A device's memory has addresses, too, at which nothing can be read here.
+                if self.has_no_device() {
+                    self.give_notice(arena, (start, end), sends);
+                }
             } else if met.notice
                 && holds_some_of(&self.promoted, start, end)
                 && self.give_notice(arena, (start, end), sends)
@@ -386,13 +389,6 @@ impl Owner {
             self.give_notice(arena, buffer, sends);
         }
         arena.words().announce();
-    }
-
-    /// Looks at the descriptors. True: a device may hold memory, so nothing is promoted any more.
-    fn finds_a_device(&mut self) -> bool {
-        let found = self.devices.none_is_open().map_err(explain);
-        self.held_by_device |= found.is_err();
-        self.held_by_device
     }
 
     /// Moves those parts of the pages of so many buffers that lie in one of the areas; `began`: when the promotion began. Returns how many

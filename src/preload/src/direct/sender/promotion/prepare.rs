@@ -1,6 +1,7 @@
 //! What a process does in MPI_Init, so that its first promotion need not.
 
 use super::{OWNER, Owner};
+use crate::direct::shared::report::explain;
 use crate::direct::shared::switches::keeps_private;
 use crate::direct::shared::{headroom, promoted};
 use crate::sys::cancellation::held_back;
@@ -106,5 +107,23 @@ impl Owner {
         }
         promoted::forget();
         (are_known && moved == Some(BYTES)).then_some(taken)
+    }
+}
+
+impl Owner {
+    /// Whether no device is open, as far as was just found out.
+    pub(super) fn has_no_device(&mut self) -> bool {
+        let began = clock::now();
+        let asks = !(self.burst.holds(began, clock::rate()) && self.devices.are_as_many());
+        let has_none = !self.held_by_device && !(asks && self.finds_a_device());
+        self.burst.end(clock::now(), asks.then_some(began));
+        has_none
+    }
+
+    /// Looks at the descriptors. True: a device may hold memory, so nothing is promoted any more.
+    pub(super) fn finds_a_device(&mut self) -> bool {
+        let found = self.devices.none_is_open().map_err(explain);
+        self.held_by_device |= found.is_err();
+        self.held_by_device
     }
 }
