@@ -115,9 +115,9 @@ impl Owner {
     pub(super) fn has_no_device(&mut self) -> bool {
         let began = clock::now();
         let asks = !(self.burst.holds(began, clock::rate()) && self.devices.are_as_many());
-        let has_none = !self.held_by_device && !(asks && self.finds_a_device());
+        let has_one = self.held_by_device || asks && self.finds_a_device();
         self.burst.end(clock::now(), asks.then_some(began));
-        has_none
+        !has_one
     }
 
     /// Looks at the descriptors. True: a device may hold memory, so nothing is promoted any more.
