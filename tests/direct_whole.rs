@@ -1,5 +1,5 @@
 //! Messages so short that their senders' notices hold them whole, so that nothing need be promoted for them: which are read from there, and
-//! that every byte arrives whatever becomes of the memory (tests/programs/direct_notices.c, direct_lasting.c and direct_whole.c).
+//! that every byte arrives whatever becomes of the memory (tests/programs/direct_notices.c, direct_lasting.c, direct_kinds.c and direct_collectives.c).
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::direct::{
     KERNELS, assert_caught, forced, job, killed, read_directly, same, told, ways,
 };
 use common::job::Job;
-use common::{BOTH, Library, compile};
+use common::{BOTH, Library, compile, private_dir};
 
 /// Which of a program's messages are read directly.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -152,6 +152,27 @@ fn stale_notices_are_caught() {
             let outcome = forced(&job, &[("COPYTUNE_TEST_STALE", "1")]);
             assert_caught(&outcome, &format!("{way} under {library:?}"));
         }
+    }
+}
+
+/// Each reading of the clock takes a microsecond here, so that two copies take longer than the kernel's one: notices are given back, and
+/// what is sent arrives all the same.
+#[test]
+fn what_does_not_pay_is_given_back() {
+    for &library in BOTH {
+        let dir = private_dir();
+        let job = job(library, "direct_notices_whole.c", &["send"]).tuned(dir.path());
+        let job = job
+            .env("COPYTUNE_TEST_PRIVATE", "1")
+            .env("COPYTUNE_LOG", "debug");
+        let outcome = job.given_time().run();
+        outcome.expect_success("send");
+        let reads = read_directly(&outcome);
+        assert!(
+            (18..300).contains(&reads),
+            "{library:?}: {reads} read\n{}",
+            outcome.stderr
+        );
     }
 }
 
