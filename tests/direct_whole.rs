@@ -155,21 +155,22 @@ fn stale_notices_are_caught() {
     }
 }
 
-/// Each reading of the clock takes a microsecond here, so that two copies take longer than the kernel's one: notices are given back, and
-/// what is sent arrives all the same.
+/// Where it takes senders 20 ms to hold a message, the kernel's copies take less: notices are given back, and what is sent arrives all the
+/// same. (Nothing is ever promoted; some 290 of 300 messages are read directly where holding pays.)
 #[test]
 fn what_does_not_pay_is_given_back() {
     for &library in BOTH {
         let dir = private_dir();
-        let job = job(library, "direct_notices_whole.c", &["send"]).tuned(dir.path());
-        let job = job
+        let outcome = job(library, "direct_notices_whole.c", &["send"])
+            .tuned(dir.path())
             .env("COPYTUNE_TEST_PRIVATE", "1")
-            .env("COPYTUNE_LOG", "debug");
-        let outcome = job.given_time().run();
+            .env("COPYTUNE_TEST_LATE", "20000")
+            .env("COPYTUNE_LOG", "debug")
+            .run();
         outcome.expect_success("send");
         let reads = read_directly(&outcome);
         assert!(
-            (18..300).contains(&reads),
+            (18..100).contains(&reads),
             "{library:?}: {reads} read\n{}",
             outcome.stderr
         );

@@ -60,11 +60,14 @@ pub struct Mechanism {
 
 /// The class of messages of so many bytes.
 fn class_of(bytes: usize) -> usize {
-    let class = bytes
-        .checked_ilog2()
-        .unwrap_or(0)
-        .saturating_sub(FIRST_CLASS) as usize;
-    class.min(CLASSES - 1)
+    class_among(bytes, FIRST_CLASS, CLASSES)
+}
+
+/// The class of messages of so many bytes, of so many classes by powers of two; the first one's shortest message has 2^`first` bytes.
+#[inline]
+pub(super) fn class_among(bytes: usize, first: u32, classes: usize) -> usize {
+    let class = bytes.checked_ilog2().unwrap_or(0).saturating_sub(first) as usize;
+    class.min(classes - 1)
 }
 
 /// The shortest length of each class, in bytes.

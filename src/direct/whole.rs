@@ -2,7 +2,7 @@
 //! That needs no promotion, so it is tried with the first messages; it is kept unless both copies together take longer than the
 //! kernel's one: what the sender's takes counts in full, though much of it is the wait for stores to the message that were made before. Knows no clock, no memory and no processes.
 
-use super::mechanism::{SAMPLES, Samples};
+use super::mechanism::{SAMPLES, Samples, class_among};
 
 /// Kernel copies of a class of lengths after which notices are asked for.
 const KERNEL_SAMPLES: u32 = 4;
@@ -35,11 +35,11 @@ struct Class {
 
 impl Whole {
     fn class(&self, bytes: usize) -> &Class {
-        &self.0[class_of(bytes)]
+        &self.0[class_among(bytes, FIRST_CLASS, CLASSES)]
     }
 
     fn class_mut(&mut self, bytes: usize) -> &mut Class {
-        &mut self.0[class_of(bytes)]
+        &mut self.0[class_among(bytes, FIRST_CLASS, CLASSES)]
     }
 
     /// The kernel has copied a message of so many bytes in so many ticks.
@@ -91,16 +91,6 @@ impl Whole {
     pub fn loses(&self, bytes: usize) -> bool {
         self.class(bytes).loses
     }
-}
-
-/// The class of messages of so many bytes.
-#[inline]
-fn class_of(bytes: usize) -> usize {
-    let class = bytes
-        .checked_ilog2()
-        .unwrap_or(0)
-        .saturating_sub(FIRST_CLASS) as usize;
-    class.min(CLASSES - 1)
 }
 
 #[cfg(test)]

@@ -265,6 +265,13 @@ impl Reader {
         done.map(|shared| Outcome::Done { shared })
     }
 
+    fn find_or_add(&mut self, process: pid_t) -> usize {
+        self.find(process).unwrap_or_else(|| {
+            self.peers.push(Known::new(process));
+            self.peers.len() - 1
+        })
+    }
+
     #[inline]
     fn find(&mut self, process: pid_t) -> Option<usize> {
         if self

@@ -4,7 +4,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 static ON: AtomicBool = AtomicBool::new(false);
 static FORCED: AtomicBool = AtomicBool::new(false);
-/// Test only: microseconds by which each chunk of a shared copy is late, on both sides.
+/// Test only: microseconds by which each chunk of a shared copy is late, on both sides, and each message that is held whole whose time is
+/// taken.
 static LATE: AtomicU32 = AtomicU32::new(0);
 /// Test only: nothing is promoted, so that the kernel goes on copying.
 static KEEPS_PRIVATE: AtomicBool = AtomicBool::new(false);
@@ -71,7 +72,7 @@ pub fn is_late() -> bool {
     LATE.load(Ordering::Relaxed) > 0
 }
 
-/// Test only: delays a chunk of a shared copy.
+/// Test only: delays a chunk of a shared copy, or what is done to hold a message whole.
 pub fn be_late() {
     let late = LATE.load(Ordering::Relaxed);
     if late > 0 {

@@ -98,13 +98,7 @@ impl Reader {
         {
             return;
         }
-        let index = match self.find(read.process) {
-            Some(index) => index,
-            None => {
-                self.peers.push(Known::new(read.process));
-                self.peers.len() - 1
-            }
-        };
+        let index = self.find_or_add(read.process);
         let Some(known) = self.peers.get_mut(index) else {
             return;
         };

@@ -1,7 +1,6 @@
 //! Short messages that their senders' notices hold whole: they are copied from there, and nothing of the senders' memory is shared for
 //! them. Where the kernel still copies them, their notices are asked for.
 
-use super::known::Known;
 use super::{Reader, is_forced};
 use crate::direct::receiver::direct_read::View;
 use crate::direct::receiver::ranges::mixed;
@@ -95,13 +94,7 @@ impl Reader {
     /// The kernel has copied such a message, completely, in so many ticks: asks for a notice of messages that begin there, or looks
     /// whether they have one by now.
     pub fn whole_by_kernel(&mut self, read: &Read, kernel: Kernel, ticks: u64) {
-        let index = match self.find(read.process) {
-            Some(index) => index,
-            None => {
-                self.peers.push(Known::new(read.process));
-                self.peers.len() - 1
-            }
-        };
+        let index = self.find_or_add(read.process);
         let Some(known) = self.peers.get_mut(index) else {
             return;
         };

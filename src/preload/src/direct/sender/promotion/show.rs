@@ -3,6 +3,7 @@
 use super::{Owner, SHORTEST_SHOWN, SHOWS, UNSHOWN};
 use crate::direct::sender::progress;
 use crate::direct::sender::showing::{self, Until};
+use crate::direct::shared::switches::be_late;
 use crate::direct::shared::{headroom, promoted};
 use crate::sys::clock;
 use crate::sys::next;
@@ -58,6 +59,9 @@ pub(super) fn show(
     let by = (sends, tells && !is_whole);
     let is_timed = is_whole && is_next_timed();
     let began = clock::now_if(is_timed);
+    if is_timed {
+        be_late();
+    }
     let (shown, is_new) = match until {
         Until::After { .. } | Until::ReturnOfSeveral => {
             // SAFETY: the program sends it until it is over for it.
