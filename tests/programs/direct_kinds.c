@@ -187,6 +187,8 @@ static void device_later(void) {
     unsigned char *before = pages(NULL, LENGTH);
     swap_often(before);
     int opened = open_device();
+    /* As long as it takes to begin to use one. */
+    usleep(20000);
     if (all_can(opened >= 0, "no device can be opened")) {
         for (int i = 0; i < 4; i++) ordinary();
         swap_often(before);

@@ -35,6 +35,8 @@ pub struct Notices {
     /// The notices that outlast their sends' calls, in the order in which they were shown; so many.
     lasting: [u16; MAX_NOTICES],
     last: usize,
+    /// Messages that would be held whole have none.
+    none_whole: bool,
 }
 
 /// Whether and how senders of this process find out where their messages lie.
@@ -94,6 +96,7 @@ impl Notices {
             holders: Holders::new(),
             lasting: [0; MAX_NOTICES],
             last: 0,
+            none_whole: false,
         }
     }
 
@@ -108,7 +111,7 @@ impl Notices {
         answers: &Answers,
     ) -> bool {
         let is_of_use = (answers.are_given)() || ends(start, bytes) != (0, 0);
-        if !may_have_one(start, bytes) || !is_of_use || self.find(start).is_some() {
+        if !self.may_have_one(start, bytes) || !is_of_use || self.find(start).is_some() {
             return false;
         }
         let Some(number) = self.room(arena, sends) else {
@@ -179,6 +182,22 @@ impl Notices {
         self.arrange();
     }
 
+    /// From now on no notice holds a message whole: the memory at a message's address may be a device's, at which nothing can be read here.
+    pub fn hold_none_whole(&mut self, arena: &Arena) {
+        if !self.none_whole {
+            self.none_whole = true;
+            self.retain(arena, |_, bytes| !holds_whole(bytes));
+        }
+    }
+
+    /// Whether there is anything to show of such a message, and it is not too long.
+    fn may_have_one(&self, start: usize, bytes: usize) -> bool {
+        match holds_whole(bytes) {
+            true => !self.none_whole,
+            false => may_have_one(start, bytes),
+        }
+    }
+
     /// Bytes of the arena that they take.
     pub fn bytes(&self) -> u64 {
         (self.used * STRIDE) as u64
@@ -204,10 +223,11 @@ impl Notices {
     ) -> Option<&'static Notice> {
         let number = self.find(start)?;
         let notice = arena.notice(number)?;
+        let may_have_one = self.may_have_one(start, bytes);
         let message = self.messages.get_mut(number)?;
         message.latest = sends;
         if message.bytes != bytes {
-            if !may_have_one(start, bytes) {
+            if !may_have_one {
                 return None;
             }
             message.bytes = bytes;

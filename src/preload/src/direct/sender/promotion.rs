@@ -64,6 +64,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     batch: Batch::new(),
     devices: Devices::new(),
     held_by_device: false,
+    looked: 0,
     notices: Notices::new(),
     ordinary: Ordinary::new(),
     mappings: 0,
@@ -85,6 +86,8 @@ struct Owner {
     devices: Devices,
     /// Whether some device may hold memory of this process.
     held_by_device: bool,
+    /// When the descriptors were looked at last, in ticks.
+    looked: u64,
     notices: Notices,
     ordinary: Ordinary,
     /// Mappings of this process when last counted, plus those added since; promotions until the next count.
@@ -231,6 +234,9 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
     }
     if !SHOWS.load(Relaxed) {
         return None;
+    }
+    if holds_whole(end - start) {
+        owner.look_for_devices();
     }
     if !message.can_be_shown() {
         note_shown(false);

@@ -1,6 +1,6 @@
 //! What a process does in MPI_Init, so that its first promotion need not.
 
-use super::{OWNER, Owner};
+use super::{OWNER, Owner, SHOWS};
 use crate::direct::shared::report::explain;
 use crate::direct::shared::switches::keeps_private;
 use crate::direct::shared::{headroom, promoted};
@@ -10,11 +10,15 @@ use crate::sys::log::{self, Level};
 use copytune_protocol::arena::{self, Arena};
 use copytune_protocol::smaps::Area;
 use copytune_protocol::{PAGE, notices};
+use core::sync::atomic::Ordering::Relaxed;
 
 /// Pages of a try, and tries.
 const TRIED_PAGES: usize = 8;
 /// See [`TRIED_PAGES`].
 const TRIES: usize = 4;
+
+/// Milliseconds for which a look at the descriptors holds: to open a device and to begin to send its memory is taken to take longer.
+const FRESH: f64 = 10.0;
 
 /// What a process does once and can do before its first promotion, while the program waits anyway.
 pub fn prepare() {
@@ -120,10 +124,23 @@ impl Owner {
         !has_one
     }
 
-    /// Looks at the descriptors. True: a device may hold memory, so nothing is promoted any more.
+    /// Looks at the descriptors, unless that was done just now: the address of a message that has a notice may be a device's by now.
+    pub(super) fn look_for_devices(&mut self) {
+        let since = clock::now().wrapping_sub(self.looked);
+        if !self.held_by_device && clock::milliseconds(since) > FRESH {
+            held_back(|| self.finds_a_device());
+        }
+    }
+
+    /// Looks at the descriptors. True: a device may hold memory, so nothing is promoted, nor held whole, any more.
     pub(super) fn finds_a_device(&mut self) -> bool {
+        self.looked = clock::now();
         let found = self.devices.none_is_open().map_err(explain);
         self.held_by_device |= found.is_err();
+        if let (true, Some(arena)) = (self.held_by_device, arena::own()) {
+            self.notices.hold_none_whole(arena);
+            SHOWS.store(self.notices.are_used(), Relaxed);
+        }
         self.held_by_device
     }
 }
