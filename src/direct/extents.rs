@@ -322,7 +322,7 @@ impl Extents {
             extent.history.came(account, bytes);
             extent.vain = 0;
         }
-        extent.history.note_gain(saved);
+        extent.history.note_gain(account, bytes, saved);
         extent.readable = match extent.readable.touches(pages) {
             true => extent.readable.with(pages),
             false if extent.readable.bytes() > pages.bytes() => extent.readable,

@@ -169,6 +169,12 @@ pub struct DirectClass {
     /// See `parts_potential`.
     #[serde(with = "nan_as_null")]
     pub parts_price: f64,
+    /// `tried` and `kept` of such memory. copytune up to 0.1.0 did not save them.
+    #[serde(with = "nan_as_null")]
+    pub parts_tried: f64,
+    /// See `parts_tried`.
+    #[serde(with = "nan_as_null")]
+    pub parts_kept: f64,
     /// Seconds that a byte took by the kernel's copy and by a direct one, in the latest run that measured it; 0: none did.
     #[serde(with = "nan_as_null")]
     pub kernel: f64,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::direct::promotion_budget::Credit;
+use crate::direct::promotion_budget::{Credit, Paid, Worth};
 use proptest::prelude::*;
 
 const CREDIT: u64 = 5_000;
@@ -356,4 +356,62 @@ fn what_a_peer_has_had_promoted_here_is_asked_for_of_its_memory() {
     assert_eq!(messages(32), 5);
     // Less than half of it, and it has to earn its promotion.
     assert_eq!(messages(15), alone);
+}
+
+/// A buffer that grows is moved to other memory each time (realloc), and what was promoted for it is lost. `grows_after` so many messages.
+fn growing(grows_after: usize) -> World {
+    let mut world = World::default();
+    for number in 0..2000usize {
+        let place = 1000 * (1 + number / grows_after);
+        world.send(pages(place, 32 + number * 7 % 32));
+    }
+    world
+}
+
+#[test]
+fn what_was_not_repaid_is_spent_ever_more_rarely() {
+    let short = growing(24);
+    let least = price(32 * PAGE);
+    assert!(
+        (least..3 * least).contains(&short.promotions),
+        "{} of {least} each, {} saved",
+        short.promotions,
+        short.saved
+    );
+    let long = growing(500);
+    assert!(
+        long.saved > 2 * long.promotions && long.direct > 1000,
+        "{} saved by {}, {} direct",
+        long.saved,
+        long.promotions,
+        long.direct
+    );
+}
+
+/// What earlier runs have shown is enough, but this run's promotions at the first send save next to nothing.
+#[test]
+fn at_once_and_in_vain_counts_for_the_next_run() {
+    let mut world = World::default();
+    world.account.begin_with(
+        Paid {
+            bytes: 128 << 10,
+            parts: Worth {
+                potential: 40_000,
+                price: 10_000,
+                ..Worth::default()
+            },
+            ..Paid::default()
+        },
+        CREDIT,
+    );
+    for number in 0..6usize {
+        world.send(pages(100, 32 + number % 2));
+    }
+    let paid = world.account.paid().find(|paid| paid.bytes == 128 << 10);
+    let parts = paid.expect("the class").parts;
+    assert!(world.promotions > 0, "nothing was promoted at once");
+    assert!(
+        parts.tried > 0 && parts.kept > 0 && parts.kept < parts.tried,
+        "{parts:?}"
+    );
 }

@@ -252,3 +252,30 @@ fn an_expectation_holds_for_its_class_and_nothing_expected_changes_nothing() {
     assert_eq!(mechanism.plan(BYTES, false).way, Way::Direct(0));
     assert_eq!(mechanism.plan(4 * BYTES, false).way, Way::Direct(1));
 }
+
+/// UCX reads in segments of 512 KiB, of messages that fit in the caches and of others. What the kernel takes for the latter tells nothing of
+/// what direct copies of the former save, until direct copies of the latter were timed.
+#[test]
+fn slower_copies_by_the_kernel_promise_no_more_until_direct_ones_were_timed_again() {
+    let (mut machine, mut mechanism) = machine(10_000, &[4000]);
+    for _ in 0..5 {
+        mechanism.copied_by_kernel(BYTES, machine.kernel, false, false);
+    }
+    let near = |gain: u64, expected: u64| gain.abs_diff(expected) < expected / 10;
+    machine.run(&mut mechanism, BYTES, 60);
+    assert!(near(mechanism.expected_gain(BYTES), 6000));
+    for _ in 0..20 {
+        mechanism.copied_by_kernel(BYTES, 30_000, false, false);
+    }
+    let gain = mechanism.expected_gain(BYTES);
+    assert!(near(gain, 6000), "{gain}");
+    (machine.kernel, machine.direct) = (30_000, vec![20_000]);
+    machine.run(&mut mechanism, BYTES, 300);
+    let gain = mechanism.expected_gain(BYTES);
+    assert!(near(gain, 10_000), "{gain}");
+    // What takes less is believed at once.
+    for _ in 0..20 {
+        mechanism.copied_by_kernel(BYTES, 25_000, false, false);
+    }
+    assert!(near(mechanism.expected_gain(BYTES), 5000));
+}

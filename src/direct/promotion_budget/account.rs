@@ -48,6 +48,8 @@ pub(super) struct Class {
     /// Of messages of ever other bounds, which are read as parts of what is promoted. Where both are sent, one says nothing of the other:
     /// UCX reads in segments of 512 KiB, of which the last has another length each time.
     parts: Shown,
+    /// What promotions of such memory have cost in this run, and what copies of it saved.
+    pub parts_paid: (u64, u64),
     /// Copies in this run, the kernel's and direct ones.
     pub copies: u32,
     /// With how many of them a buffer may be looked at again for which there was no credit.
@@ -87,6 +89,12 @@ impl Shown {
 }
 
 impl Class {
+    /// What promotions of memory that is read in parts have cost in this run, and copies not saved yet.
+    pub fn unpaid(&self) -> u64 {
+        let (spent, saved) = self.parts_paid;
+        spent.saturating_sub(in_all(saved))
+    }
+
     /// What buffers of that kind have shown.
     #[inline]
     pub fn shown(&mut self, are_parts: bool) -> &mut Shown {

@@ -24,6 +24,9 @@ pub(super) const EARLY_LOSS: u32 = 32;
 const MOST_LOSSES: u32 = 16;
 /// A promotion is a reason for trust where direct copies have saved so many times what it cost.
 const PAYS_TRUST: u64 = 2;
+/// Where promotions of memory that is read in parts have not been repaid yet, so many times what is unpaid and the next one's price must be
+/// missed.
+const UNPAID: u64 = 2;
 /// Each halves what must be missed, up to so many.
 const MOST_TRUST: u32 = 2;
 
@@ -170,7 +173,9 @@ impl Buffer {
             Urgency::Returned => true,
             _ => class.returns.are_behind(1),
         };
-        let is_returned = is_behind && self.may_be_returned(copy.gain);
+        let is_returned = is_behind
+            && self.may_be_returned(copy.gain)
+            && !(self.is_of_parts && class.unpaid() > 0);
         if self.reads == 0 {
             let worth = &mut class.shown(self.is_of_parts).now;
             worth.price = worth.price.saturating_add(copy.price);
@@ -252,8 +257,16 @@ impl Buffer {
         let (before, advice) = (shown.before, shown.advice());
         let price = copy.price_now();
         let usual = price << self.losses;
+        let unpaid = match self.is_of_parts {
+            true => account.class_of(copy.bytes).unpaid(),
+            false => 0,
+        };
         let (wanted, is_known) = match advice {
             Advice::Wait(times) => (usual.saturating_mul(times), false),
+            // The memory that the last promotion was for may be gone: what none has repaid must be missed, too.
+            Advice::None if unpaid > 0 => {
+                (usual.saturating_add(unpaid).saturating_mul(UNPAID), false)
+            }
             // What is left of the sends that earlier runs have shown must pay. Then come those that they have not: where no history is a
             // buffer's own, the run's end is where theirs was, most likely, so what comes after it must have shown that it pays.
             Advice::AtOnce => {
@@ -333,11 +346,17 @@ impl Buffer {
     pub fn came(&mut self, account: &mut Account, bytes: usize) {
         let class = account.class_of(bytes);
         class.spent = class.spent.saturating_add(self.owed);
+        class.parts_paid.0 = class.parts_paid.0.saturating_add(self.owed);
+        if self.at_once {
+            let worth = &mut class.shown(self.is_of_parts).now;
+            worth.tried = worth.tried.saturating_add(self.owed);
+        }
         *self = Self {
             gains: self.gains,
             losses: self.losses,
             trust: self.trust(),
             paid: self.owed,
+            at_once: self.at_once,
             is_of_parts: self.is_of_parts,
             ..Self::default()
         };
@@ -372,8 +391,14 @@ impl Buffer {
         self.owed = 0;
     }
 
-    /// A part of it was copied directly, which saves so much.
-    pub fn note_gain(&mut self, saved: u64) {
+    /// A part of it was copied directly, of a message of so many bytes, which saves so much.
+    pub fn note_gain(&mut self, account: &mut Account, bytes: usize, saved: u64) {
+        let class = account.class_of(bytes);
+        class.parts_paid.1 = class.parts_paid.1.saturating_add(saved);
+        if self.at_once {
+            let worth = &mut class.shown(self.is_of_parts).now;
+            worth.kept = worth.kept.saturating_add(saved);
+        }
         self.gains = self.gains.saturating_add(1);
         self.saved = self.saved.saturating_add(saved);
     }

@@ -143,7 +143,8 @@ pub fn set(candidates: Vec<Candidate>, classes: &[DirectClass]) {
                 parts: Worth {
                     potential: told(class.parts_potential),
                     price: told(class.parts_price),
-                    ..Worth::default()
+                    tried: told(class.parts_tried),
+                    kept: told(class.parts_kept),
                 },
             },
             costs: Costs {

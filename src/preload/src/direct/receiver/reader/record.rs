@@ -21,6 +21,8 @@ impl Reader {
                 kept: seconds(paid.worth.kept),
                 parts_potential: seconds(paid.parts.potential),
                 parts_price: seconds(paid.parts.price),
+                parts_tried: seconds(paid.parts.tried),
+                parts_kept: seconds(paid.parts.kept),
                 offers: self.offers(paid.bytes, |offers| offers.direct),
                 kernel_offers: self.offers(paid.bytes, |offers| offers.by_kernel),
                 ..self.costs(paid.bytes)
