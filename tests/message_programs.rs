@@ -1,5 +1,5 @@
-//! The message programs of nas-bench that check what they receive: with either library, without copytune, tuned, and with direct copies wherever
-//! possible.
+//! The message programs of nas-bench, of which `halo` and `threads` check what they receive: with either library, without copytune, tuned,
+//! and with direct copies wherever possible.
 
 mod common;
 
@@ -57,6 +57,32 @@ fn halos() {
 fn threads() {
     let variants: &[&[&str]] = &[&["--pattern", "exchange"], &["--threads", "3"]];
     right_everywhere("threads", &[2], variants);
+}
+
+#[test]
+fn buffers_that_change() {
+    let variants: &[&[&str]] = &[
+        &["--buffers", "fresh", "--touch"],
+        &["--pattern", "sendrecv", "--swap", "--varying", "--touch"],
+        &[
+            "--pattern",
+            "windows",
+            "--window",
+            "4",
+            "--buffers",
+            "fresh",
+        ],
+    ];
+    right_everywhere("messages", &[2], variants);
+    let program = nas_bench::program(BOTH[1], "messages");
+    let job = Job::ranks(BOTH[1], 2, program).args(["--pattern", "persistent", "--swap"]);
+    let outcome = job.run();
+    assert!(!outcome.status.success());
+    assert!(
+        outcome.stderr.contains("persistent keeps its buffers"),
+        "{}",
+        outcome.stderr
+    );
 }
 
 /// Both say in one sentence what is missing.

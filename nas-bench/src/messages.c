@@ -3,7 +3,8 @@
    Each pattern runs some untimed iterations, then the timed ones, as often as users' benchmarks do:
    --iterations up to 32 KiB, then as many as --volume bytes take, but at least 10. A line for each size
    tells the mean time of an iteration, of the slowest process, and how far apart two processes' cores were
-   before and after (apart.h). One pair of buffers serves all sizes, unless --buffers says otherwise. With
+   before and after (apart.h). One pair of buffers serves all sizes, unless --buffers says otherwise; "fresh" ones
+   are as long as the iteration's messages. With --swap they change places after each iteration. With
    --varying each iteration's messages have another length, from half of the size on, the same in all
    processes. */
 #include "apart.h"
@@ -14,22 +15,22 @@
 #include <string.h>
 
 enum { TAG = 3, MAX_WINDOW = 256, FEW = 10 };
-enum buffers { ONE, MANY, ROTATING };
+enum buffers { ONE, MANY, ROTATING, FRESH };
 
-static const char *const buffers_names[] = {"one", "many", "rotating", NULL};
+static const char *const buffers_names[] = {"one", "many", "rotating", "fresh", NULL};
 
 struct settings {
     int pattern, buffers;
     struct size_list sizes;
     long iterations, volume, window, repeat;
-    bool touch, varying;
+    bool touch, varying, swap;
 };
 
 struct run {
     const struct settings *settings;
     int rank, processes;
     long bytes, iteration, places;
-    size_t stride;
+    size_t stride, parts;
     unsigned char *out, *in;
     MPI_Request requests[2 * MAX_WINDOW];
     bool persistent_ready;
@@ -42,7 +43,7 @@ static size_t place_of(const struct run *run, long place)
     const struct settings *s = run->settings;
     if (s->buffers == ONE)
         return 0;
-    if (s->buffers == MANY)
+    if (s->buffers == MANY || s->buffers == FRESH)
         return (size_t)(place % run->places) * run->stride;
     return (size_t)((run->iteration * s->window + place) % run->places) * run->stride;
 }
@@ -281,6 +282,39 @@ static void release_persistent(struct run *run)
     run->persistent_ready = false;
 }
 
+/* Buffers of one iteration, wherever malloc(3) puts them: many programs make one for each message. */
+static void make_fresh(struct run *run)
+{
+    run->stride = ((size_t)run->bytes + 16) & ~(size_t)15;
+    run->out = malloc(run->parts * run->stride);
+    run->in = malloc(run->parts * run->stride);
+    if (run->out == NULL || run->in == NULL)
+        refuse("no memory for buffers of %zu bytes", run->parts * run->stride);
+}
+
+static void release(struct run *run)
+{
+    free(run->out);
+    free(run->in);
+    run->out = run->in = NULL;
+}
+
+static void iterate(struct run *run, const struct pattern *pattern)
+{
+    const struct settings *s = run->settings;
+    if (s->buffers == FRESH)
+        make_fresh(run);
+    pattern->iterate(run);
+    if (s->buffers == FRESH)
+        release(run);
+    if (s->swap) {
+        unsigned char *received = run->in;
+        run->in = run->out;
+        run->out = received;
+    }
+    run->iteration++;
+}
+
 static void run_size(struct run *run, const struct pattern *pattern, long bytes)
 {
     const struct settings *s = run->settings;
@@ -294,8 +328,7 @@ static void run_size(struct run *run, const struct pattern *pattern, long bytes)
             start = MPI_Wtime();
         }
         run->bytes = length_of(run, bytes);
-        pattern->iterate(run);
-        run->iteration++;
+        iterate(run, pattern);
     }
     double own = (MPI_Wtime() - start) / (double)iterations, slowest;
     double after = cores_apart();
@@ -303,11 +336,11 @@ static void run_size(struct run *run, const struct pattern *pattern, long bytes)
     release_persistent(run);
     if (run->rank == 0) {
         printf("{\"schema\": 1, \"program\": \"messages\", \"pattern\": \"%s\", \"buffers\": \"%s\", \"touched\": %s, "
-               "\"varying\": %s, \"window\": %ld, \"processes\": %d, \"bytes\": %ld, \"iterations\": %ld, \"seconds\": %.9e, "
-               "\"apart\": [%.0f, %.0f]}\n",
+               "\"varying\": %s, \"swapped\": %s, \"window\": %ld, \"processes\": %d, \"bytes\": %ld, "
+               "\"iterations\": %ld, \"seconds\": %.9e, \"apart\": [%.0f, %.0f]}\n",
                pattern->name, buffers_names[s->buffers], s->touch ? "true" : "false",
-               s->varying ? "true" : "false", pattern->windowed ? s->window : 1, run->processes, bytes, iterations, slowest,
-               before, after);
+               s->varying ? "true" : "false", s->swap ? "true" : "false", pattern->windowed ? s->window : 1,
+               run->processes, bytes, iterations, slowest, before, after);
         fflush(stdout);
     }
 }
@@ -324,11 +357,13 @@ static void make_buffers(struct run *run, const struct pattern *pattern)
     run->places = s->buffers == ONE ? 1 : s->window;
     if (s->buffers == ROTATING && run->stride * (size_t)run->places < (size_t)256 << 20)
         run->places = (long)(((size_t)256 << 20) / run->stride);
-    size_t parts = pattern->each ? (size_t)run->processes : (size_t)run->places > 2 ? (size_t)run->places : 2;
-    run->out = allocate(parts * run->stride);
-    run->in = allocate(parts * run->stride);
-    memset(run->out, 1, parts * run->stride);
-    memset(run->in, 2, parts * run->stride);
+    run->parts = pattern->each ? (size_t)run->processes : (size_t)run->places > 2 ? (size_t)run->places : 2;
+    if (s->buffers == FRESH)
+        return;
+    run->out = allocate(run->parts * run->stride);
+    run->in = allocate(run->parts * run->stride);
+    memset(run->out, 1, run->parts * run->stride);
+    memset(run->in, 2, run->parts * run->stride);
 }
 
 int main(int argc, char **argv)
@@ -347,10 +382,11 @@ int main(int argc, char **argv)
         {"--volume", "bytes of longer messages, which bound the iterations", OPTION_NUMBER, &s.volume, 1, 1L << 40,
          NULL},
         {"--window", "messages of a window", OPTION_NUMBER, &s.window, 1, MAX_WINDOW, NULL},
-        {"--buffers", "one buffer for all messages, or as many as a window has, or ever others", OPTION_CHOICE,
-         &s.buffers, 0, 0, buffers_names},
+        {"--buffers", "one buffer for all messages, or as many as a window has, or ever others, or new memory each time",
+         OPTION_CHOICE, &s.buffers, 0, 0, buffers_names},
         {"--repeat", "how often to go through the sizes", OPTION_NUMBER, &s.repeat, 1, 1000, NULL},
         {"--varying", "each message is of another length, from half of the size on", OPTION_FLAG, &s.varying, 0, 0, NULL},
+        {"--swap", "what is received into is sent from next", OPTION_FLAG, &s.swap, 0, 0, NULL},
         {"--touch", "write messages before and read them after", OPTION_FLAG, &s.touch, 0, 0, NULL},
         {0}};
     struct run run = {.settings = &s};
@@ -364,12 +400,13 @@ int main(int argc, char **argv)
         refuse("needs at least 2 processes; start it with mpirun -np 2");
     if (pattern->pairs && run.processes % 2 != 0)
         refuse("--pattern %s needs an even number of processes, not %d", pattern->name, run.processes);
+    if (pattern->iterate == persistent && (s.swap || s.buffers == FRESH))
+        refuse("--pattern persistent keeps its buffers, so it has neither --swap nor --buffers fresh");
     make_buffers(&run, pattern);
     for (long turn = 0; turn < s.repeat; turn++)
         for (int i = 0; i < s.sizes.count; i++)
             run_size(&run, pattern, s.sizes.bytes[i]);
-    free(run.out);
-    free(run.in);
+    release(&run);
     MPI_Finalize();
     return 0;
 }

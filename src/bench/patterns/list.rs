@@ -97,6 +97,11 @@ pub static PATTERNS: &[Pattern] = &[
         &["--pattern", "pingpong", "--buffers", "rotating"],
     ),
     pattern(
+        "pingpong-fresh",
+        Messages,
+        &["--pattern", "pingpong", "--buffers", "fresh", "--touch"],
+    ),
+    pattern(
         "pingpong-varying",
         Messages,
         &["--pattern", "pingpong", "--varying"],
@@ -107,6 +112,16 @@ pub static PATTERNS: &[Pattern] = &[
         "sendrecv-varying",
         Messages,
         &["--pattern", "sendrecv", "--varying"],
+    ),
+    pattern(
+        "sendrecv-varying-touched",
+        Messages,
+        &["--pattern", "sendrecv", "--varying", "--touch"],
+    ),
+    pattern(
+        "sendrecv-swapped",
+        Messages,
+        &["--pattern", "sendrecv", "--swap", "--touch"],
     ),
     quick(pattern("exchange", Messages, &["--pattern", "exchange"])),
     pattern(
