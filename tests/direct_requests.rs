@@ -17,6 +17,7 @@ struct Owner {
     words: &'static Words,
     requests: Requests,
     seen: u64,
+    sends: u32,
 }
 
 impl Owner {
@@ -25,19 +26,30 @@ impl Owner {
             words: shared(),
             requests: Requests::new(),
             seen: 0,
+            // The number of sends may overflow.
+            sends: u32::MAX - 100,
         }
+    }
+
+    /// The requests of peers come to the owner.
+    fn collect(&mut self) -> bool {
+        let (seen, are_lost) = (self.requests).collect(self.words, self.seen, self.sends);
+        self.seen = seen;
+        are_lost
     }
 
     /// A send of so many bytes; returns what it meets.
     fn send(&mut self, start: usize, bytes: usize, is_followed: bool) -> Met {
-        (self.seen, _) = self.requests.collect(self.words, self.seen);
-        self.requests.met_by(Message {
+        self.collect();
+        self.sends = self.sends.wrapping_add(1);
+        let message = Message {
             start,
             end: start + bytes,
             is_contiguous: true,
             is_followed,
             has_blocks: false,
-        })
+        };
+        self.requests.met_by(message, self.sends)
     }
 }
 
@@ -245,6 +257,39 @@ fn nothing_waits_for_ever() {
     }
 }
 
+/// Sends of shorter messages need not be looked at.
+#[test]
+fn nothing_shorter_than_the_shortest_meets_a_request() {
+    assert_eq!(Requests::new().shortest(), usize::MAX);
+    for (kind, shortest) in [
+        (RequestKind::Promotion, BYTES),
+        (RequestKind::Part, BYTES - BYTES / 4),
+        (RequestKind::Notice, PAGE),
+        (RequestKind::NoNotice, PAGE),
+    ] {
+        for bytes in [1, PAGE, shortest - 1, shortest, BYTES, 2 * BYTES] {
+            let is_met = [START, START + BYTES - bytes.min(BYTES)].map(|start| {
+                let mut owner = Owner::new();
+                owner.words.ask(START, BYTES, kind);
+                owner.collect();
+                assert_eq!(owner.requests.shortest(), shortest, "{kind:?}");
+                owner.send(start, bytes, true) != Met::default()
+            });
+            assert_eq!(is_met[0], bytes >= shortest, "{kind:?}, {bytes}");
+            assert!(!is_met[1] || bytes >= shortest, "{kind:?}, {bytes}");
+        }
+    }
+    let mut owner = Owner::new();
+    owner.words.ask(START, BYTES, RequestKind::Promotion);
+    owner
+        .words
+        .ask(START + MEBIBYTE, 2 * BYTES, RequestKind::Promotion);
+    owner.collect();
+    assert_eq!(owner.requests.shortest(), BYTES);
+    owner.send(START, BYTES, true);
+    assert_eq!(owner.requests.shortest(), 2 * BYTES);
+}
+
 /// There is room for 128 requests between two sends.
 #[test]
 fn the_latest_requests_are_kept() {
@@ -254,14 +299,14 @@ fn the_latest_requests_are_kept() {
             .words
             .ask(START + number * BYTES, BYTES, RequestKind::Notice);
     }
-    let (seen, are_lost) = owner.requests.collect(owner.words, 0);
-    owner.seen = seen;
-    assert!(are_lost);
+    assert!(owner.collect());
     for number in 0..200 {
         let met = owner.send(START + number * BYTES, BYTES, true);
         assert_eq!(met.notice, number >= 200 - 128, "{number}");
     }
-    assert_eq!(owner.requests.collect(owner.words, seen), (seen, false));
+    let seen = owner.seen;
+    assert!(!owner.collect());
+    assert_eq!(owner.seen, seen);
 }
 
 #[test]

@@ -24,7 +24,29 @@ struct Request {
     start: usize,
     end: usize,
     kind: RequestKind,
-    chances: u32,
+    /// How many sends there were when it came.
+    since: u32,
+}
+
+impl Request {
+    /// No shorter message meets it.
+    fn least(&self) -> usize {
+        let length = self.end - self.start;
+        match self.kind {
+            RequestKind::Promotion => length,
+            RequestKind::Part => length - length / 4,
+            // They go with the place where messages begin; no notice shows shorter ones.
+            RequestKind::Notice | RequestKind::NoNotice => PAGE.min(length),
+        }
+    }
+
+    /// It waits no longer than for so many sends.
+    fn chances(&self) -> u32 {
+        match self.kind {
+            RequestKind::Promotion | RequestKind::Part => PROMOTION_CHANCES,
+            RequestKind::Notice | RequestKind::NoNotice => NOTICE_CHANCES,
+        }
+    }
 }
 
 /// What a send can meet.
@@ -87,20 +109,26 @@ impl Requests {
         self.0.is_empty()
     }
 
-    /// Takes the requests since number `seen`; returns how many there were by now, and whether some of them are lost,
-    /// because there were too many.
-    pub fn collect(&mut self, words: &Words, seen: u64) -> (u64, bool) {
+    /// No message that is shorter than so many bytes meets any of them.
+    pub fn shortest(&self) -> usize {
+        let each = self.0.iter().map(Request::least);
+        each.min().unwrap_or(usize::MAX)
+    }
+
+    /// Takes the requests since number `seen`, at the process's send number `sends`; returns how many there were by now, and whether
+    /// some of them are lost, because there were too many.
+    pub fn collect(&mut self, words: &Words, seen: u64, sends: u32) -> (u64, bool) {
         let asked = words.asked.load(Relaxed);
         let oldest = Words::oldest(asked, seen);
         for number in oldest..asked {
             if let Some((start, bytes, kind)) = words.take(number) {
-                self.add(start, start.saturating_add(bytes), kind);
+                self.add((start, start.saturating_add(bytes)), kind, sends);
             }
         }
         (asked, oldest > seen)
     }
 
-    fn add(&mut self, start: usize, end: usize, kind: RequestKind) {
+    fn add(&mut self, (start, end): (usize, usize), kind: RequestKind, since: u32) {
         self.0.retain(|other| {
             let is_same = (other.start, other.end, other.kind) == (start, end, kind);
             // Who asks for another part of the same memory no longer reckons with the former.
@@ -117,26 +145,22 @@ impl Requests {
             start,
             end,
             kind,
-            chances: match kind {
-                RequestKind::Promotion | RequestKind::Part => PROMOTION_CHANCES,
-                RequestKind::Notice | RequestKind::NoNotice => NOTICE_CHANCES,
-            },
+            since,
         });
     }
 
     /// What a send has met is not promoted yet.
-    pub fn put_back(&mut self, ranges: Vec<(usize, usize)>) {
-        for (start, end) in ranges {
-            self.add(start, end, RequestKind::Promotion);
+    pub fn put_back(&mut self, ranges: Vec<(usize, usize)>, sends: u32) {
+        for range in ranges {
+            self.add(range, RequestKind::Promotion, sends);
         }
     }
 
-    /// Takes the requests that a send of the message meets; all others lose a chance. A request for a notice is
-    /// dropped if its range is part of a message that cannot be shown, such as a collective's.
-    pub fn met_by(&mut self, message: Message) -> Met {
+    /// Takes the requests that send number `sends`, of this message, meets, and those that have waited for too many. A request for a notice
+    /// is dropped if its range is part of a message that cannot be shown, such as a collective's.
+    pub fn met_by(&mut self, message: Message, sends: u32) -> Met {
         let mut met = Met::default();
         self.0.retain_mut(|request| {
-            request.chances -= 1;
             let range = (request.start, request.end);
             let is_inside = message.start <= range.0 && range.1 <= message.end;
             let length = range.1 - range.0;
@@ -149,7 +173,9 @@ impl Requests {
                     range.0 == message.start && may_have_one(range.0, message.end - message.start)
                 }
                 RequestKind::Notice => is_inside && !message.has_blocks,
-                RequestKind::NoNotice => range.0 == message.start,
+                RequestKind::NoNotice => {
+                    range.0 == message.start && message.end - message.start >= PAGE
+                }
             };
             match request.kind {
                 _ if !is_over => {}
@@ -161,7 +187,7 @@ impl Requests {
                 RequestKind::Notice => met.notice = message.can_be_shown(),
                 RequestKind::NoNotice => met.no_notice = true,
             }
-            !is_over && request.chances > 0
+            !is_over && sends.wrapping_sub(request.since) < request.chances()
         });
         met
     }

@@ -19,7 +19,9 @@ pub use copytune_protocol::notice::Notice;
 pub use receiver::candidates::Candidate;
 pub use receiver::read::Read;
 pub use receiver::reader::{Chooser, Outcome, Reader, WholeRead};
-pub use sender::promotion::{end_lasting, has_requests, is_send_watched, may_show, sending};
+pub use sender::promotion::{
+    end_lasting, has_requests, is_send_watched, may_meet, may_show, sending,
+};
 pub use sender::showing::{Until, forbid_lasting, hide, hide_others, lasts};
 pub use shared::attention::{ACKNOWLEDGED, REQUESTED};
 pub use shared::report::{reason, tell};

@@ -79,7 +79,7 @@ impl Session {
         };
         if (asks || stays)
             && let Some((Span { start, end }, bytes)) = self.source(entry, arguments, source)
-            && (asks || direct::may_show(bytes))
+            && is_wanted(bytes, asks)
             && let Some(notice) = direct::sending(start, end, bytes, until)
         {
             self.shown = Some((notice, entry));
@@ -106,7 +106,7 @@ impl Session {
         let ranks = usize::try_from(self.ranks(entry, arguments, root)?).ok()?;
         let all = end.checked_sub(start)?;
         let until = until_return(stays && ranks <= MOST_SHOWN && all as u64 == bytes);
-        if asks {
+        if asks && direct::may_meet(bytes) {
             let whole = match until {
                 Until::ReturnOfSeveral => Until::Blocks,
                 _ => Until::Unknown,
@@ -118,7 +118,7 @@ impl Session {
         }
         let block = all.checked_div(ranks)?;
         for start in (0..ranks).map(|rank| start + rank * block) {
-            if asks || direct::may_show(block as u64) {
+            if is_wanted(block as u64, asks) {
                 direct::sending(start, start + block, block as u64, until);
             }
         }
@@ -163,7 +163,7 @@ impl Session {
             }
             let datatype = source.data.datatype;
             let block = (self.datatypes).elements(count.into(), datatype, binding, arguments);
-            if asks || direct::may_show(block.bytes) {
+            if is_wanted(block.bytes, asks) {
                 let extent = self.datatypes.extent(block);
                 let start = i64::from(displacement).wrapping_mul(extent) as usize;
                 let reach = self.datatypes.reach(block);
@@ -224,6 +224,11 @@ impl Session {
         };
         Some((span, message.bytes))
     }
+}
+
+/// Whether a message of so many bytes may be what peers ask for (`asks`: they do), or be shown.
+fn is_wanted(bytes: u64, asks: bool) -> bool {
+    asks && direct::may_meet(bytes) || direct::may_show(bytes)
 }
 
 /// The arguments of the call's message, which always mean something, where `data` has the same count and datatype.

@@ -42,8 +42,9 @@ const SENDS_PER_LOOK: u32 = 64;
 /// Promotions between two counts of this process's mappings.
 const PROMOTIONS_PER_COUNT: u32 = 16;
 
-/// Whether some of them still wait for a send of their range.
-static WAITING: AtomicBool = AtomicBool::new(false);
+/// No shorter message meets what peers still wait for; [`NOTHING`]: they wait for none.
+static AWAITED: AtomicUsize = AtomicUsize::new(NOTHING);
+const NOTHING: usize = usize::MAX;
 static SENDS: AtomicU32 = AtomicU32::new(0);
 /// The last [`SENDS_PER_LOOK`] of them that had a look.
 static LOOKED: AtomicU32 = AtomicU32::new(0);
@@ -125,7 +126,8 @@ pub fn update_attention() {
     };
     let seen = TAKEN.load(Relaxed);
     let each_is_seen = |each| if each { EVERY_SEND } else { seen };
-    let is_busy = WAITING.load(Relaxed) || SHOWS.load(Relaxed) || GOING_BACK.load(Relaxed) > 0;
+    let is_busy =
+        AWAITED.load(Relaxed) != NOTHING || SHOWS.load(Relaxed) || GOING_BACK.load(Relaxed) > 0;
     attention::set(
         &arena.words().asked,
         each_is_seen(is_busy),
@@ -139,11 +141,12 @@ fn is_send_watched_slow(bytes: u64) -> bool {
         return false;
     };
     let sends = count_send();
+    let awaited = AWAITED.load(Relaxed);
     let is_due = arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed)
-        || WAITING.load(Relaxed)
+        || bytes >= awaited as u64
         || GOING_BACK.load(Relaxed) > 0
         || showing::is_in_call()
-        || (sends.is_multiple_of(SENDS_PER_LOOK) && promoted::is_any());
+        || (sends.is_multiple_of(SENDS_PER_LOOK) && (promoted::is_any() || awaited != NOTHING));
     if is_due || !SHOWS.load(Relaxed) {
         return is_due;
     }
@@ -182,14 +185,27 @@ fn count_send() -> u32 {
 /// Whether requests of peers are still open. A collective asks that, and counts as a send without a notice.
 #[inline]
 pub fn has_requests() -> bool {
-    let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed);
-    let has = is_on() && (WAITING.load(Relaxed) || arena::own().is_some_and(asked));
+    let has = is_on() && (AWAITED.load(Relaxed) != NOTHING || is_asked());
     if has {
         count_send();
     } else if SHOWS.load(Relaxed) {
         note_shown(false);
     }
     has
+}
+
+/// Whether peers have asked since requests were looked at last.
+fn is_asked() -> bool {
+    let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed);
+    arena::own().is_some_and(asked)
+}
+
+/// Whether a collective's message of so many bytes may meet one of [`has_requests`]: a shorter one only lets old ones end.
+#[inline]
+pub fn may_meet(bytes: u64) -> bool {
+    bytes >= AWAITED.load(Relaxed) as u64
+        || is_asked()
+        || SENDS.load(Relaxed).is_multiple_of(SENDS_PER_LOOK)
 }
 
 /// Whether a message of so many bytes may have a notice. A collective asks that, and leaves looks at what was promoted to sends.
@@ -227,7 +243,8 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
     let sends = SENDS.load(Relaxed);
     let looks = LOOKED.load(Relaxed) != sends / SENDS_PER_LOOK;
     let is_asked = arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed);
-    if is_asked || WAITING.load(Relaxed) || GOING_BACK.load(Relaxed) > 0 || looks {
+    let may_meet = end - start >= AWAITED.load(Relaxed);
+    if is_asked || may_meet || GOING_BACK.load(Relaxed) > 0 || looks {
         LOOKED.store(sends / SENDS_PER_LOOK, Relaxed);
         held_back(|| owner.serve(arena, message, until, (sends, looks)));
         update_attention();
@@ -287,7 +304,8 @@ impl Owner {
         until: Until,
         (sends, looks): (u32, bool),
     ) {
-        let (asked, some_are_lost) = self.requests.collect(arena.words(), TAKEN.load(Relaxed));
+        let (asked, some_are_lost) =
+            (self.requests).collect(arena.words(), TAKEN.load(Relaxed), sends);
         TAKEN.store(asked, Relaxed);
         if looks && !self.promoted.is_empty() {
             report::count_look();
@@ -297,7 +315,7 @@ impl Owner {
         if !self.promoted.is_empty() {
             self.go_back(arena, message, looks);
         }
-        let mut met = self.requests.met_by(message);
+        let mut met = self.requests.met_by(message, sends);
         if some_are_lost && !met.ranges.is_empty() {
             // Requests were lost because a long message is asked for in many pieces: most likely all of it is wanted.
             met.ranges.push((message.start, message.end));
@@ -313,12 +331,12 @@ impl Owner {
                 |range: &(usize, usize)| message.start <= range.0 && range.1 <= message.end;
             let call = call.filter(|_| met.ranges.iter().all(is_inside));
             let joined = (self.batch).join((message.start, message.end), met.ranges, call);
-            self.requests.put_back(joined.left);
+            self.requests.put_back(joined.left, sends);
             if let Some(together) = joined.now {
                 self.promote(arena, &together, (sends, met.has_parts));
             }
         } else {
-            self.requests.put_back(self.batch.pass(call));
+            self.requests.put_back(self.batch.pass(call), sends);
             let (start, end) = (message.start, message.end);
             let is_whole = holds_whole(end - start);
             if met.no_notice && is_whole {
@@ -335,10 +353,11 @@ impl Owner {
                 arena.words().announce();
             }
         }
-        WAITING.store(
-            !self.requests.is_empty() || self.batch.is_waiting(),
-            Relaxed,
-        );
+        let awaited = match self.batch.is_waiting() {
+            true => 0,
+            false => self.requests.shortest(),
+        };
+        AWAITED.store(awaited, Relaxed);
     }
 
     /// Moves the requested whole pages of the messages, where they may be moved.
