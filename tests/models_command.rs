@@ -74,6 +74,7 @@ fn made() -> Calibration {
         quick: false,
         rounds: 5,
         spread: 0.01,
+        distance: None,
         caches,
         routines: vec![model("libc", 1010.0, 0.05), model("sse2", 10.0, 0.1)],
         mechanisms: Vec::new(),

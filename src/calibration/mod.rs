@@ -99,6 +99,8 @@ fn measure(
     calibration.quick = request.quick;
     calibration.rounds = timed.rounds;
     calibration.mechanisms = found.models;
+    calibration.distance = timed.distance;
+    calibration.notes.extend(waited(&timed));
     calibration.notes.extend(moved);
     calibration.notes.extend(found.notes);
     if other.is_none() {
@@ -110,6 +112,18 @@ fn measure(
         routines: samples(&plan, &timed.times),
     };
     Ok((calibration, samples))
+}
+
+/// One sentence where processors that had been moved apart were waited for.
+fn waited(timed: &rounds::Timed) -> Option<String> {
+    let nanoseconds = 1e9 * timed.distance?;
+    (timed.waited > 0.0).then(|| {
+        format!(
+            "the two processors were {nanoseconds:.0} ns apart, there and back, and further for some time, as those of virtual machines are \
+             that are moved: {:.0} s were spent waiting for them. While they are apart other routines may be the fastest",
+            timed.waited
+        )
+    })
 }
 
 /// Rounds that differed by more are told: all routines took so much longer in one than in another.

@@ -7,13 +7,13 @@ use super::{Request, Times};
 use crate::bench::Progress;
 use crate::bench::journal::Journal;
 use crate::routines::catalogue;
-use crate::timing::{Stage, code, pin};
+use crate::timing::{Nearness, Stage, code, pin};
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 use std::thread::Scope;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What was timed.
 pub struct Timed {
@@ -23,14 +23,20 @@ pub struct Timed {
     pub rounds: u32,
     /// Seconds that they took.
     pub seconds: f64,
+    /// Seconds of these that processors were waited for that had been moved apart.
+    pub waited: f64,
+    /// Seconds that a word took between the two cores and back, at the least; `None`: one core.
+    pub distance: Option<f64>,
 }
 
-/// One series in one round, as it is kept.
+/// One round, as it is kept.
 #[derive(Debug, Serialize, Deserialize)]
 struct Step {
     seconds: f64,
-    /// For each point, unless it was not wanted.
-    times: Vec<Option<f64>>,
+    waited: f64,
+    distance: Option<f64>,
+    /// For each point of each series, unless it was not wanted; `None`: there was no time for all of them.
+    times: Option<Vec<Vec<Option<f64>>>>,
 }
 
 /// Rounds at most, those of the fastest included.
@@ -52,6 +58,8 @@ pub fn run(
             .collect(),
         rounds: 0,
         seconds: 0.0,
+        waited: 0.0,
+        distance: None,
     };
     let budget = request.time.as_secs_f64();
     // On a thread of its own, so that this one is not bound to a processor.
@@ -59,44 +67,47 @@ pub fn run(
         let mut worker: Option<Worker> = None;
         let (mut latest, mut all) = (0.0, true);
         for number in 0..MOST_ROUNDS {
-            if timed.seconds + latest > budget {
+            let left = budget - timed.seconds;
+            if latest > left {
                 break;
             }
             all = all && timed.rounds < ROUNDS && !is_known(&timed.times, timed.rounds);
-            let mut round = Vec::new();
-            let what = if all { "" } else { ", the fastest" };
-            let name = format!("round {}{what}", number + 1);
+            let name = format!(
+                "round {}{}",
+                number + 1,
+                if all { "" } else { ", the fastest" }
+            );
             progress.step(&name);
-            let before = timed.seconds;
-            for (at, series) in plan.iter().enumerate() {
-                progress.detail(&format!("{name}: {}", series.title()));
-                let step = journal.step(&format!("{number} {}", series.title()), || {
-                    let worker = match &mut worker {
-                        Some(worker) => worker,
-                        none => none.insert(Worker::start(scope, plan, *request, processors)?),
-                    };
-                    let wanted = match all {
-                        true => vec![true; series.points.len()],
-                        false => wanted(series, &timed.times[at]),
-                    };
-                    worker.time(Task { at, number, wanted })
-                })?;
-                timed.seconds += step.seconds;
-                progress.advance(step.seconds);
-                round.push(step);
-                if timed.seconds > budget {
-                    break;
-                }
-            }
-            if round.len() < plan.len() {
+            let step = journal.step(&name, || {
+                let worker = match &mut worker {
+                    Some(worker) => worker,
+                    none => none.insert(Worker::start(scope, plan, *request, processors)?),
+                };
+                let of = |(series, times): (&Series, &Times)| match all {
+                    true => vec![true; series.points.len()],
+                    false => wanted(series, times),
+                };
+                let wanted = plan.iter().zip(&timed.times).map(of).collect();
+                worker.time(Task {
+                    number,
+                    wanted,
+                    left: Duration::from_secs_f64(left.max(0.0)),
+                })
+            })?;
+            timed.seconds += step.seconds;
+            timed.waited += step.waited;
+            let distances = timed.distance.into_iter().chain(step.distance);
+            timed.distance = distances.reduce(f64::min);
+            progress.advance(step.seconds);
+            let Some(round) = step.times else {
                 break;
-            }
-            for (times, step) in timed.times.iter_mut().zip(round) {
-                for (times, seconds) in times.iter_mut().zip(step.times) {
+            };
+            for (times, round) in timed.times.iter_mut().zip(round) {
+                for (times, seconds) in times.iter_mut().zip(round) {
                     times.extend(seconds);
                 }
             }
-            latest = timed.seconds - before;
+            latest = step.seconds;
             timed.rounds += u32::from(all);
             let rounds_left = f64::from(MOST_ROUNDS - number - 1) * latest;
             progress.plan(rounds_left.min(budget - timed.seconds).max(0.0) + after);
@@ -110,14 +121,18 @@ pub fn run(
     })
 }
 
-/// What a round times of one series.
+fn takes_both(series: &Series) -> bool {
+    series.cores > 1 || series.state.needs_partner()
+}
+
+/// What a round times.
 struct Task {
-    /// The series.
-    at: usize,
     /// Number of the round.
     number: u32,
-    /// Which of its points.
-    wanted: Vec<bool>,
+    /// Which points of each series.
+    wanted: Vec<Vec<bool>>,
+    /// There is time for no more.
+    left: Duration,
 }
 
 /// The thread that times.
@@ -141,9 +156,13 @@ impl Worker {
             let longest = points.map(|point| point.bytes).max().unwrap_or(0);
             let bound = own.map_or(Ok(()), pin);
             let mut stage = bound.and_then(|()| Stage::new(longest, other));
+            let mut nearness = Nearness::new(None, request.time.mul_f64(MOST_WAITED));
             for task in given {
                 let answer = match &mut stage {
-                    Ok(stage) => time(stage, &plan[task.at], &request, &task),
+                    Ok(stage) => {
+                        let stage = (stage, &mut nearness);
+                        time(stage, plan, &request, &task)
+                    }
                     Err(sentence) => Err(sentence.clone()),
                 };
                 if done.send(answer).is_err() {
@@ -165,36 +184,90 @@ impl Worker {
     }
 }
 
-/// Times the points of a series that are wanted once, in an order that the seed and the round give.
+/// Of the time, the part in which moved processors may be waited for.
+const MOST_WAITED: f64 = 0.03;
+/// How often it is looked whether they were moved.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+/// Times the wanted points of all series once, those of each in an order that the seed and the round give. While the processors are apart
+/// those have their turn that one of them times alone; if there are none left, it is waited.
 fn time(
-    stage: &mut Stage,
-    series: &Series,
+    (stage, nearness): (&mut Stage, &mut Nearness),
+    plan: &[Series],
     request: &Request,
     task: &Task,
 ) -> Result<Step, String> {
     let began = Instant::now();
-    let mut random =
-        Xoshiro256PlusPlus::seed_from_u64(request.seed ^ (u64::from(task.number) << 40));
-    let mut order: Vec<usize> = (0..series.points.len()).collect();
-    order.shuffle(&mut random);
-    order.retain(|&at| task.wanted[at]);
-    let mut times = vec![None; series.points.len()];
-    for at in order {
-        let point = &series.points[at];
-        let cell = series.cell(point, request.seed, task.number);
-        let copy = code(point.id, request.features)?;
-        // SAFETY: `code` gives only what a CPU with the features can run, and the catalogue's routines keep to CopyFn.
-        let seconds = unsafe {
-            match series.cores {
-                1 => stage.sample(cell, copy),
-                _ => stage.sample_beside(cell, copy),
-            }
+    let before = nearness.waited();
+    let mut times: Vec<Vec<Option<f64>>> = (plan.iter())
+        .map(|series| vec![None; series.points.len()])
+        .collect();
+    let [mut alone, mut both] = [false, true].map(|both| queue(plan, request, task, both));
+    let mut looked: Option<(Instant, bool)> = None;
+    let is_over = loop {
+        let are_near = match looked {
+            Some((at, are_near)) if at.elapsed() < BETWEEN_LOOKS => are_near,
+            _ if both.is_empty() => true,
+            _ if alone.is_empty() => stage.come_near(nearness),
+            _ => stage.is_near(nearness),
         };
-        let name = catalogue()[usize::from(point.id)].name;
-        times[at] = Some(seconds.map_err(|wrong| format!("{name}: {wrong}"))?);
-    }
+        if looked.is_none_or(|(at, _)| at.elapsed() >= BETWEEN_LOOKS) {
+            looked = Some((Instant::now(), are_near));
+        }
+        let (first, second) = match are_near {
+            true => (&mut both, &mut alone),
+            false => (&mut alone, &mut both),
+        };
+        let Some((of, at)) = first.pop().or_else(|| second.pop()) else {
+            break true;
+        };
+        if began.elapsed() > task.left {
+            break false;
+        }
+        times[of][at] = Some(time_point(stage, &plan[of], at, request, task)?);
+    };
     Ok(Step {
         seconds: began.elapsed().as_secs_f64(),
-        times,
+        waited: (nearness.waited() - before).as_secs_f64(),
+        distance: nearness.least(),
+        times: is_over.then_some(times),
     })
+}
+
+/// The wanted points of the series that take both processors, or of the others: series by series, each in an order of its own, from the
+/// end on.
+fn queue(plan: &[Series], request: &Request, task: &Task, both: bool) -> Vec<(usize, usize)> {
+    let of = plan.iter().enumerate().rev();
+    of.filter(|(_, series)| takes_both(series) == both)
+        .flat_map(|(of, series)| {
+            let mut random =
+                Xoshiro256PlusPlus::seed_from_u64(request.seed ^ (u64::from(task.number) << 40));
+            let mut order: Vec<usize> = (0..series.points.len()).collect();
+            order.shuffle(&mut random);
+            order.retain(|&at| task.wanted[of][at]);
+            order.into_iter().map(move |at| (of, at))
+        })
+        .collect()
+}
+
+/// Seconds of one copy of one point.
+fn time_point(
+    stage: &mut Stage,
+    series: &Series,
+    at: usize,
+    request: &Request,
+    task: &Task,
+) -> Result<f64, String> {
+    let point = &series.points[at];
+    let cell = series.cell(point, request.seed, task.number);
+    let copy = code(point.id, request.features)?;
+    // SAFETY: `code` gives only what a CPU with the features can run, and the catalogue's routines keep to CopyFn.
+    let seconds = unsafe {
+        match series.cores {
+            1 => stage.sample(cell, copy),
+            _ => stage.sample_beside(cell, copy),
+        }
+    };
+    let name = catalogue()[usize::from(point.id)].name;
+    seconds.map_err(|wrong| format!("{name}: {wrong}"))
 }

@@ -202,6 +202,7 @@ mod tests {
             quick: false,
             rounds: 9,
             spread: 0.01,
+            distance: None,
             caches: [1.0; 3],
             routines: Vec::new(),
             mechanisms: Vec::new(),

@@ -5,8 +5,9 @@ use crate::calibration::plan::title;
 use crate::calibration::prediction::Predictor;
 use crate::routines::{Features, catalogue, find, usable};
 use crate::stats::random::Random;
-use crate::timing::{Cell, Placement, Stage, State, code};
+use crate::timing::{Cell, Nearness, Placement, Stage, State, code};
 use crate::units;
+use std::time::{Duration, Instant};
 
 /// A copy that is timed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,25 +76,36 @@ pub fn names(features: Features, bytes: u64) -> Vec<&'static str> {
     usable.map(|id| catalogue()[usize::from(id)].name).collect()
 }
 
+/// So long processors are waited for, in all, that are further apart than when the models were made.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked whether they are.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
 /// Times them on a stage.
 pub struct Copies {
     stage: Stage,
+    nearness: Nearness,
     features: Features,
 }
 
 impl Copies {
-    /// For these cells; `other` is the processor of another core.
+    /// For these cells; `other` is the processor of another core, `distance` how far it was when the models were made.
     ///
     /// # Errors
     /// There is no memory or no second thread: one sentence.
     pub fn new(
         entries: &[Entry<Copying>],
-        other: Option<usize>,
+        (other, distance): (Option<usize>, Option<f64>),
         features: Features,
     ) -> Result<Copies, String> {
         let longest = entries.iter().map(|entry| entry.cell.cell.bytes).max();
         let stage = Stage::new(longest.unwrap_or(0), other)?;
-        Ok(Copies { stage, features })
+        let nearness = Nearness::new(distance, PATIENCE);
+        Ok(Copies {
+            stage,
+            nearness,
+            features,
+        })
     }
 }
 
@@ -110,7 +122,13 @@ impl Timer for Copies {
         let mut random = Random::new(seed);
         let mut times = vec![Vec::with_capacity(rounds); routines.len()];
         let mut order: Vec<usize> = (0..routines.len()).collect();
+        let takes_both = copying.cores > 1 || copying.cell.state.needs_partner();
+        let mut looked: Option<Instant> = None;
         for _ in 0..rounds {
+            if takes_both && looked.is_none_or(|at| at.elapsed() > BETWEEN_LOOKS) {
+                self.stage.come_near(&mut self.nearness);
+                looked = Some(Instant::now());
+            }
             for last in (1..order.len()).rev() {
                 order.swap(last, random.below(last as u32 + 1) as usize);
             }

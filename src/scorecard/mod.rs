@@ -175,13 +175,14 @@ fn copies_contest(
             "the models cover nothing that can be measured here: calibrate again, or give the process a second core".to_owned(),
         );
     }
+    let distance = request.calibration.distance;
     let rounds = rounds(request, COPIES);
     progress.plan(contest::length(&entries, rounds));
     // On a thread of its own, so that this one is not bound to a processor.
     std::thread::scope(|scope| {
         let measuring = scope.spawn(move || {
             own.map_or(Ok(()), pin)?;
-            let mut timer = copies::Copies::new(&entries, other, features)?;
+            let mut timer = copies::Copies::new(&entries, (other, distance), features)?;
             let contest = hold(
                 "copies", &entries, rounds, seed, &mut timer, &journal, progress,
             )?;

@@ -97,6 +97,9 @@ pub struct Calibration {
     pub rounds: u32,
     /// Median over all samples of the spread of their timings, relative; 0.1 is 10 %.
     pub spread: f64,
+    /// Seconds that a word took between the two cores and back. Files of earlier versions, and those of one core, have none.
+    #[serde(default)]
+    pub distance: Option<f64>,
     /// Bytes of the data caches, [`crate::models::copies::NO_CACHE`] for one that is not known.
     pub caches: [f64; 3],
     /// The models of the routines.
@@ -251,6 +254,7 @@ impl Calibration {
             quick: false,
             rounds: 0,
             spread: 0.0,
+            distance: None,
             caches: [NO_CACHE; 3],
             routines: Vec::new(),
             mechanisms: Vec::new(),

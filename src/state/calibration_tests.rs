@@ -28,6 +28,7 @@ fn some() -> Calibration {
         quick: true,
         rounds: 5,
         spread: 0.02,
+        distance: None,
         caches: [32768.0, NO_CACHE, NO_CACHE],
         routines: vec![RoutineModel {
             routine: "sse2".into(),

@@ -123,6 +123,7 @@ mod tests {
             quick: true,
             rounds: 3,
             spread: 0.01,
+            distance: None,
             caches: [1.0, 1.0, 1.0],
             routines: Vec::new(),
             notes: Vec::new(),

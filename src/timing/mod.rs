@@ -7,6 +7,7 @@
 mod cell;
 mod code;
 mod memory;
+mod nearness;
 mod partner;
 mod process;
 mod shareable;
@@ -15,6 +16,7 @@ mod stage;
 pub use cell::{Cell, Placement, State};
 pub use code::code;
 pub use memory::{Area, Layout};
+pub use nearness::Nearness;
 pub use partner::{bind, cores, pin, processors};
 pub use process::{Process, Transfer};
 pub use shareable::price as price_of_sharing;

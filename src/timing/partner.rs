@@ -4,10 +4,10 @@ use super::memory::Layout;
 use super::stage::time_copies;
 use crate::routines::CopyFn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the other core does, each with `layout`'s places from `dst` on.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,14 @@ pub enum Work {
     Copy(CopyFn, *const u8),
     /// The same, again and again until [`Partner::while_copying`] has it stop.
     CopyOn(CopyFn, *const u8),
+    /// Answers so many calls ([`Partner::distance`]).
+    Answer(u32),
 }
+
+/// A word that goes to and fro, in a line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Ball(AtomicU32);
 
 /// What a partner that copies on is to do, or does.
 const WAITING: u8 = 0;
@@ -42,6 +49,7 @@ pub struct Partner {
     tasks: Option<Sender<Task>>,
     seconds: Receiver<f64>,
     copying: Arc<AtomicU8>,
+    ball: Arc<Ball>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -56,11 +64,13 @@ impl Partner {
         let (bound, is_bound) = channel();
         let copying = Arc::new(AtomicU8::new(WAITING));
         let told = Arc::clone(&copying);
+        let ball = Arc::new(Ball::default());
+        let thrown = Arc::clone(&ball);
         let work = move || {
             let _ = bound.send(pin(cpu));
             while let Some(task) = receive(&given) {
                 // SAFETY: see `Partner::run`, whose caller answers for the task.
-                let _ = done.send(unsafe { perform(&task, &told) });
+                let _ = done.send(unsafe { perform(&task, &told, &thrown) });
             }
         };
         let thread = std::thread::Builder::new()
@@ -71,6 +81,7 @@ impl Partner {
             tasks: Some(tasks),
             seconds,
             copying,
+            ball,
             thread: Some(thread),
         };
         is_bound
@@ -132,6 +143,44 @@ impl Partner {
     }
 }
 
+impl Partner {
+    /// Seconds that a word takes from one core to the other and back: a median.
+    pub fn distance(&self) -> f64 {
+        const TIMES: u32 = 101;
+        self.ball.0.store(0, Ordering::Release);
+        let task = Task {
+            work: Work::Answer(TIMES),
+            dst: std::ptr::null_mut(),
+            layout: Layout::dense(1),
+        };
+        if (self.tasks.as_ref()).is_none_or(|tasks| tasks.send(task).is_err()) {
+            return f64::NAN;
+        }
+        let once = |turn: u32| {
+            let began = Instant::now();
+            self.ball.0.store(2 * turn + 1, Ordering::Release);
+            wait_for(&self.ball, 2 * turn + 2);
+            began.elapsed().as_secs_f64()
+        };
+        let times: Vec<f64> = (0..TIMES).map(once).collect();
+        receive(&self.seconds);
+        crate::stats::median(&times).unwrap_or(f64::NAN)
+    }
+}
+
+/// Waits until the other core has thrown it so often. It may have lost its processor to another thread.
+fn wait_for(ball: &Ball, throw: u32) {
+    const PATIENCE: u32 = 20_000;
+    let mut turns = 0;
+    while ball.0.load(Ordering::Acquire) != throw {
+        match turns < PATIENCE {
+            true => std::hint::spin_loop(),
+            false => std::thread::yield_now(),
+        }
+        turns += 1;
+    }
+}
+
 impl Drop for Partner {
     fn drop(&mut self) {
         self.tasks = None;
@@ -144,7 +193,7 @@ impl Drop for Partner {
 /// # Safety
 ///
 /// As for [`Partner::run`].
-unsafe fn perform(task: &Task, copying: &AtomicU8) -> f64 {
+unsafe fn perform(task: &Task, copying: &AtomicU8, ball: &Ball) -> f64 {
     let Task { work, dst, layout } = *task;
     match work {
         Work::Fill(value) => {
@@ -154,6 +203,13 @@ unsafe fn perform(task: &Task, copying: &AtomicU8) -> f64 {
         }
         // SAFETY: the caller answers for the places and the routine.
         Work::Copy(copy, src) => unsafe { time_copies(copy, dst, src, layout) },
+        Work::Answer(times) => {
+            for turn in 0..times {
+                wait_for(ball, 2 * turn + 1);
+                ball.0.store(2 * turn + 2, Ordering::Release);
+            }
+            0.0
+        }
         Work::CopyOn(copy, src) => {
             // Only whoever waits for it sees WAITING; it may have been told to stop already.
             let _ = copying.compare_exchange(WAITING, COPYING, Ordering::AcqRel, Ordering::Acquire);
@@ -286,6 +342,19 @@ mod tests {
         let cores = cores();
         assert_eq!(cores.first().copied(), own);
         assert_eq!(cores.len() > 1, other.is_some());
+    }
+
+    #[test]
+    fn a_word_takes_some_time_to_the_other_core_and_back() {
+        let (own, other) = processors();
+        let Some(cpu) = other.or(own) else {
+            return println!("skipped: no processor may be used");
+        };
+        let partner = Partner::start(cpu).unwrap();
+        for _ in 0..3 {
+            let seconds = partner.distance();
+            assert!(seconds > 1e-9 && seconds < 1.0, "{seconds}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::cell::{Cell, Placement, State};
 use super::memory::{Area, Layout};
+use super::nearness::Nearness;
 use super::partner::{Partner, Work};
 use crate::routines::CopyFn;
 use crate::stats;
@@ -66,6 +67,19 @@ impl Stage {
             flush: if fast { Flush::Fast } else { Flush::Ordered },
             value: 0,
         })
+    }
+
+    /// Waits while the other core is further away than it was; whether it is about as near at last. Without another core it is.
+    pub fn come_near(&self, nearness: &mut Nearness) -> bool {
+        let distance = |other: &Other| other.partner.distance();
+        let other = self.other.as_ref();
+        other.is_none_or(|other| nearness.wait(|| distance(other), std::thread::sleep))
+    }
+
+    /// Whether the other core, if there is one, is about as near as it was.
+    pub fn is_near(&self, nearness: &mut Nearness) -> bool {
+        let other = self.other.as_ref();
+        other.is_none_or(|other| nearness.is_near(other.partner.distance()))
     }
 
     /// Median seconds of one copy of `cell` with `copy`; its data is brought into the cell's state before each repetition.
