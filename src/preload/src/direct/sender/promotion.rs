@@ -4,8 +4,10 @@
 mod prepare;
 mod reclaim;
 mod show;
+mod watch;
 
 pub use prepare::{list_descriptors, prepare};
+pub use watch::{has_requests, is_send_watched, may_meet, may_show, update_attention};
 
 use crate::direct::sender::devices::Devices;
 use crate::direct::sender::eligibility::Ordinary;
@@ -16,7 +18,7 @@ use crate::direct::sender::showing::{self, Until, hide_all, hide_others};
 use crate::direct::shared::report::{self, explain};
 use crate::direct::shared::returns::{self, TAKEN};
 use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
-use crate::direct::shared::{attention, headroom, promoted};
+use crate::direct::shared::{headroom, promoted};
 use crate::direct::transparency::bindings::Bindings;
 use crate::direct::transparency::fork;
 use crate::sys::cancellation::held_back;
@@ -34,6 +36,7 @@ use copytune_protocol::smaps::Area;
 use copytune_protocol::unshown::Unshown;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
+use watch::note_shown;
 
 /// Bytes that may exist twice while a buffer moves: for so many memory is asked for at a time.
 const CHUNK_BYTES: usize = 4 << 20;
@@ -109,113 +112,6 @@ struct Promoted {
     start: usize,
     offset: u64,
     bytes: u64,
-}
-
-/// A send of so many bytes begins: must [`sending`] be called?
-#[inline(always)]
-pub fn is_send_watched(bytes: u64) -> bool {
-    attention::is_needed() && is_send_watched_slow(bytes)
-}
-
-/// Something that [`is_send_watched`] depends on has changed.
-pub fn update_attention() {
-    /// A value that the number of requests never reaches.
-    const EVERY_SEND: u64 = u64::MAX;
-    let (true, Some(arena)) = (is_on(), arena::own()) else {
-        return attention::drop_all();
-    };
-    let seen = TAKEN.load(Relaxed);
-    let each_is_seen = |each| if each { EVERY_SEND } else { seen };
-    let is_busy =
-        AWAITED.load(Relaxed) != NOTHING || SHOWS.load(Relaxed) || GOING_BACK.load(Relaxed) > 0;
-    attention::set(
-        &arena.words().asked,
-        each_is_seen(is_busy),
-        each_is_seen(is_busy || promoted::is_any()),
-    );
-}
-
-#[inline(never)]
-fn is_send_watched_slow(bytes: u64) -> bool {
-    let (true, Some(arena)) = (is_on(), arena::own()) else {
-        return false;
-    };
-    let sends = count_send();
-    let awaited = AWAITED.load(Relaxed);
-    let is_due = arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed)
-        || bytes >= awaited as u64
-        || GOING_BACK.load(Relaxed) > 0
-        || showing::is_in_call()
-        || (sends.is_multiple_of(SENDS_PER_LOOK) && (promoted::is_any() || awaited != NOTHING));
-    if is_due || !SHOWS.load(Relaxed) {
-        return is_due;
-    }
-    let may_be_shown = bytes >= SHORTEST_SHOWN.load(Relaxed) as u64;
-    if !may_be_shown {
-        note_shown(false);
-    }
-    may_be_shown
-}
-
-/// Counts sends without a notice.
-fn note_shown(is_shown: bool) {
-    match is_shown {
-        true => UNSHOWN.begin_anew(),
-        false if UNSHOWN.add() => show_no_more(),
-        false => {}
-    }
-}
-
-/// Sends pass unseen from here on, so nothing would hide a notice that a thread has left behind.
-#[cold]
-fn show_no_more() {
-    hide_all();
-    SHOWS.store(false, Relaxed);
-    SHORTEST_SHOWN.store(MIN_DIRECT_BYTES, Relaxed);
-    update_attention();
-}
-
-/// One more send, or collective that may promote something. Threads may lose each other's updates: the count only spreads the work.
-fn count_send() -> u32 {
-    let sends = SENDS.load(Relaxed).wrapping_add(1);
-    SENDS.store(sends, Relaxed);
-    sends
-}
-
-/// Whether requests of peers are still open. A collective asks that, and counts as a send without a notice.
-#[inline]
-pub fn has_requests() -> bool {
-    let has = is_on() && (AWAITED.load(Relaxed) != NOTHING || is_asked());
-    if has {
-        count_send();
-    } else if SHOWS.load(Relaxed) {
-        note_shown(false);
-    }
-    has
-}
-
-/// Whether peers have asked since requests were looked at last.
-fn is_asked() -> bool {
-    let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed);
-    arena::own().is_some_and(asked)
-}
-
-/// Whether a collective's message of so many bytes may meet one of [`has_requests`]: a shorter one only lets old ones end.
-#[inline]
-pub fn may_meet(bytes: u64) -> bool {
-    bytes >= AWAITED.load(Relaxed) as u64
-        || is_asked()
-        || SENDS.load(Relaxed).is_multiple_of(SENDS_PER_LOOK)
-}
-
-/// Whether a message of so many bytes may have a notice. A collective asks that, and leaves looks at what was promoted to sends.
-#[inline]
-pub fn may_show(bytes: u64) -> bool {
-    let may = SHOWS.load(Relaxed) && bytes >= SHORTEST_SHOWN.load(Relaxed) as u64;
-    if may {
-        LOOKED.store(SENDS.load(Relaxed) / SENDS_PER_LOOK, Relaxed);
-    }
-    may
 }
 
 /// A send of `bytes` bytes in `[start, end)` begins. Until it ends, the program leaves the buffer alone (MPI 4.0, 3.4
