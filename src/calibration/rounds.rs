@@ -204,7 +204,7 @@ fn time(
         .collect();
     let [mut alone, mut both] = [false, true].map(|both| queue(plan, request, task, both));
     let mut looked: Option<(Instant, bool)> = None;
-    let is_over = loop {
+    let is_whole = loop {
         let are_near = match looked {
             Some((at, are_near)) if at.elapsed() < BETWEEN_LOOKS => are_near,
             _ if both.is_empty() => true,
@@ -230,7 +230,7 @@ fn time(
         seconds: began.elapsed().as_secs_f64(),
         waited: (nearness.waited() - before).as_secs_f64(),
         distance: nearness.least(),
-        times: is_over.then_some(times),
+        times: is_whole.then_some(times),
     })
 }
 
