@@ -120,7 +120,7 @@ fn waited(timed: &rounds::Timed) -> Option<String> {
     (timed.waited > 0.0).then(|| {
         format!(
             "the two processors were {nanoseconds:.0} ns apart, there and back, and further for some time, as those of virtual machines are \
-             that are moved: {:.0} s were spent waiting for them. While they are apart other routines may be the fastest",
+             that are moved: {:.1} s were spent waiting for them. While they are apart other routines may be the fastest",
             timed.waited
         )
     })
