@@ -6,7 +6,7 @@ mod beside;
 use beside::shared;
 use copytune_protocol::PAGE;
 use copytune_protocol::arena::{MAX_REQUESTS, RequestKind, Words};
-use copytune_protocol::requests::{Message, Met, Requests};
+use copytune_protocol::requests::{Message, Met, NOTHING, Requests};
 
 const START: usize = 0x10_0000;
 const BYTES: usize = 0x8000;
@@ -89,7 +89,7 @@ fn a_promotion_is_met_by_any_message_around_it() {
             let met = owner.send(start, bytes, is_followed);
             assert_eq!(met, promotion(START, BYTES));
             assert_eq!(owner.send(start, bytes, is_followed), Met::default());
-            assert!(owner.requests.is_empty());
+            assert!(owner.requests.shortest() == NOTHING);
         }
     }
 }
@@ -133,7 +133,7 @@ fn a_part_is_met_by_a_message_that_has_most_of_it() {
             Met::default()
         );
         assert_eq!(owner.send(start, bytes, false), a_part(START, BYTES));
-        assert!(owner.requests.is_empty());
+        assert!(owner.requests.shortest() == NOTHING);
     }
 }
 
@@ -184,7 +184,7 @@ fn a_slot_is_met_by_any_message_that_begins_there() {
         assert_eq!(owner.send(START, 1, true), Met::default());
         assert_eq!(owner.send(START, 1 << 20, true), Met::default());
         assert_eq!(owner.send(START, bytes, true), a_slot());
-        assert!(owner.requests.is_empty());
+        assert!(owner.requests.shortest() == NOTHING);
     }
 }
 
@@ -196,7 +196,7 @@ fn a_slot_is_given_up_where_there_can_be_none() {
         owner.words.ask(START, BYTES, RequestKind::Notice);
         owner.words.ask(START, BYTES, RequestKind::Promotion);
         assert_eq!(owner.send(START, bytes, false), promotion(START, BYTES));
-        assert!(owner.requests.is_empty());
+        assert!(owner.requests.shortest() == NOTHING);
     }
 }
 
@@ -213,7 +213,7 @@ fn a_slot_is_given_back_by_any_message_that_begins_there() {
             ..Met::default()
         };
         assert_eq!(owner.send(START, 2 * BYTES, is_followed), given_back);
-        assert!(owner.requests.is_empty());
+        assert!(owner.requests.shortest() == NOTHING);
     }
 }
 
@@ -245,7 +245,7 @@ fn nothing_waits_for_ever() {
         for _ in 0..2 {
             for _ in 1..sends {
                 assert_eq!(owner.send(0, BYTES, true), Met::default());
-                assert!(!owner.requests.is_empty());
+                assert!(owner.requests.shortest() != NOTHING);
             }
             // Asked again, it has as many chances again.
             owner.words.ask(START, BYTES, kind);
@@ -253,14 +253,14 @@ fn nothing_waits_for_ever() {
         for _ in 0..sends {
             assert_eq!(owner.send(0, BYTES, true), Met::default());
         }
-        assert!(owner.requests.is_empty());
+        assert!(owner.requests.shortest() == NOTHING);
     }
 }
 
 /// Sends of shorter messages need not be looked at.
 #[test]
 fn nothing_shorter_than_the_shortest_meets_a_request() {
-    assert_eq!(Requests::new().shortest(), usize::MAX);
+    assert_eq!(Requests::new().shortest(), NOTHING);
     for (kind, shortest) in [
         (RequestKind::Promotion, BYTES),
         (RequestKind::Part, BYTES - BYTES / 4),

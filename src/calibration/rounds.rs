@@ -7,7 +7,7 @@ use super::{Request, Times};
 use crate::bench::Progress;
 use crate::bench::journal::Journal;
 use crate::routines::catalogue;
-use crate::timing::{Nearness, Stage, code, pin};
+use crate::timing::{BETWEEN_LOOKS, Nearness, Stage, code, pin};
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -121,10 +121,6 @@ pub fn run(
     })
 }
 
-fn takes_both(series: &Series) -> bool {
-    series.cores > 1 || series.state.needs_partner()
-}
-
 /// What a round times.
 struct Task {
     /// Number of the round.
@@ -186,8 +182,6 @@ impl Worker {
 
 /// Of the time, the part in which moved processors may be waited for.
 const MOST_WAITED: f64 = 0.03;
-/// How often it is looked whether they were moved.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
 /// Times the wanted points of all series once, those of each in an order that the seed and the round give. While the processors are apart
 /// those have their turn that one of them times alone; if there are none left, it is waited.
@@ -203,16 +197,15 @@ fn time(
         .map(|series| vec![None; series.points.len()])
         .collect();
     let [mut alone, mut both] = [false, true].map(|both| queue(plan, request, task, both));
-    let mut looked: Option<(Instant, bool)> = None;
+    let (mut looked, mut are_near): (Option<Instant>, bool) = (None, true);
     let is_whole = loop {
-        let are_near = match looked {
-            Some((at, are_near)) if at.elapsed() < BETWEEN_LOOKS => are_near,
-            _ if both.is_empty() => true,
-            _ if alone.is_empty() => stage.come_near(nearness),
-            _ => stage.is_near(nearness),
-        };
-        if looked.is_none_or(|(at, _)| at.elapsed() >= BETWEEN_LOOKS) {
-            looked = Some((Instant::now(), are_near));
+        let is_due = looked.is_none_or(|at| at.elapsed() >= BETWEEN_LOOKS);
+        if is_due && !both.is_empty() {
+            are_near = match alone.is_empty() {
+                true => stage.come_near(nearness),
+                false => stage.is_near(nearness),
+            };
+            looked = Some(Instant::now());
         }
         let (first, second) = match are_near {
             true => (&mut both, &mut alone),
@@ -238,7 +231,7 @@ fn time(
 /// end on.
 fn queue(plan: &[Series], request: &Request, task: &Task, both: bool) -> Vec<(usize, usize)> {
     let of = plan.iter().enumerate().rev();
-    of.filter(|(_, series)| takes_both(series) == both)
+    of.filter(|(_, series)| series.state.takes_both(series.cores) == both)
         .flat_map(|(of, series)| {
             let mut random =
                 Xoshiro256PlusPlus::seed_from_u64(request.seed ^ (u64::from(task.number) << 40));

@@ -5,9 +5,9 @@ use crate::calibration::plan::title;
 use crate::calibration::prediction::Predictor;
 use crate::routines::{Features, catalogue, find, usable};
 use crate::stats::random::Random;
-use crate::timing::{Cell, Nearness, Placement, Stage, State, code};
+use crate::timing::{BETWEEN_LOOKS, Cell, Nearness, Placement, Stage, State, code};
 use crate::units;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A copy that is timed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,11 +76,6 @@ pub fn names(features: Features, bytes: u64) -> Vec<&'static str> {
     usable.map(|id| catalogue()[usize::from(id)].name).collect()
 }
 
-/// So long processors are waited for, in all, that are further apart than when the models were made.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked whether they are.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
-
 /// Times them on a stage.
 pub struct Copies {
     stage: Stage,
@@ -89,18 +84,17 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// For these cells; `other` is the processor of another core, `distance` how far it was when the models were made.
+    /// For these cells; `other` is the processor of another core, and `nearness` says how near it is to be.
     ///
     /// # Errors
     /// There is no memory or no second thread: one sentence.
     pub fn new(
         entries: &[Entry<Copying>],
-        (other, distance): (Option<usize>, Option<f64>),
+        (other, nearness): (Option<usize>, Nearness),
         features: Features,
     ) -> Result<Copies, String> {
         let longest = entries.iter().map(|entry| entry.cell.cell.bytes).max();
         let stage = Stage::new(longest.unwrap_or(0), other)?;
-        let nearness = Nearness::new(distance, PATIENCE);
         Ok(Copies {
             stage,
             nearness,
@@ -122,7 +116,7 @@ impl Timer for Copies {
         let mut random = Random::new(seed);
         let mut times = vec![Vec::with_capacity(rounds); routines.len()];
         let mut order: Vec<usize> = (0..routines.len()).collect();
-        let takes_both = copying.cores > 1 || copying.cell.state.needs_partner();
+        let takes_both = copying.cell.state.takes_both(copying.cores);
         let mut looked: Option<Instant> = None;
         for _ in 0..rounds {
             if takes_both && looked.is_none_or(|at| at.elapsed() > BETWEEN_LOOKS) {

@@ -28,12 +28,13 @@ use crate::models::Verdict;
 use crate::routines::Features;
 use crate::state::calibration::Calibration;
 use crate::stats::Interval;
-use crate::timing::{State, pin, processors};
+use crate::timing::{Nearness, State, pin, processors};
 use contest::{Contest, Rounds, hold};
 use score::Score;
 use searches::Case;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The benchmark's name.
 pub const NAME: &str = "models";
@@ -107,6 +108,9 @@ const MESSAGES: [Rounds; 2] = [
     },
 ];
 
+/// So long processors are waited for, in all, that are further apart than when the models were made; the same where it must be quick.
+const PATIENCE: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(5)];
+
 /// Measures what an interrupted run has not.
 ///
 /// # Errors
@@ -165,7 +169,7 @@ fn copies_contest(
     progress: &mut Progress,
 ) -> Result<(Contest, Journal), String> {
     let (own, other) = processors();
-    let needs_other = |of: &(State, u32, u64)| of.0.needs_partner() || of.1 > 1;
+    let needs_other = |of: &(State, u32, u64)| of.0.takes_both(of.1);
     let mut conditions = conditions(&request.calibration);
     conditions.retain(|of| other.is_some() || !needs_other(of));
     let (cells, features, seed) = (request.cells, request.features, request.seed);
@@ -175,14 +179,17 @@ fn copies_contest(
             "the models cover nothing that can be measured here: calibrate again, or give the process a second core".to_owned(),
         );
     }
-    let distance = request.calibration.distance;
+    let nearness = Nearness::new(
+        request.calibration.distance,
+        PATIENCE[usize::from(request.quick)],
+    );
     let rounds = rounds(request, COPIES);
     progress.plan(contest::length(&entries, rounds));
     // On a thread of its own, so that this one is not bound to a processor.
     std::thread::scope(|scope| {
         let measuring = scope.spawn(move || {
             own.map_or(Ok(()), pin)?;
-            let mut timer = copies::Copies::new(&entries, (other, distance), features)?;
+            let mut timer = copies::Copies::new(&entries, (other, nearness), features)?;
             let contest = hold(
                 "copies", &entries, rounds, seed, &mut timer, &journal, progress,
             )?;

@@ -56,6 +56,11 @@ impl State {
         }
     }
 
+    /// Whether a copy of such data by so many cores takes both of them.
+    pub fn takes_both(self, cores: u32) -> bool {
+        cores > 1 || self.needs_partner()
+    }
+
     /// Whether a second core takes part.
     pub fn needs_partner(self) -> bool {
         matches!(self, State::Dirty | State::Shared)

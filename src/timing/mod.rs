@@ -16,7 +16,7 @@ mod stage;
 pub use cell::{Cell, Placement, State};
 pub use code::code;
 pub use memory::{Area, Layout};
-pub use nearness::Nearness;
+pub use nearness::{BETWEEN_LOOKS, Nearness};
 pub use partner::{bind, cores, pin, processors};
 pub use process::{Process, Transfer};
 pub use shareable::price as price_of_sharing;

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// Processors that take so many times as long to reach each other as they did were moved: near ones took 50 to 90 ns, others 290 to 340.
 const AWAY: f64 = 2.5;
+/// So often it is to be looked where they are while something is timed.
+pub const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 /// Between two looks while they are away.
 const PAUSE: Duration = Duration::from_millis(20);
 

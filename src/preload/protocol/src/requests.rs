@@ -17,6 +17,9 @@ pub const MIN_DIRECT_BYTES: usize = 2 * PAGE;
 /// Shorter messages with edges gain only where a notice shows them.
 pub const MIN_UNSHOWN_BYTES: usize = 32 << 10;
 
+/// What [`Requests::shortest`] says of none.
+pub const NOTHING: usize = usize::MAX;
+
 /// The requests that wait.
 pub struct Requests(Vec<Request>);
 
@@ -104,15 +107,10 @@ impl Requests {
         Self(Vec::new())
     }
 
-    /// Whether nothing is.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// No message that is shorter than so many bytes meets any of them.
+    /// No message that is shorter than so many bytes meets any of them; [`NOTHING`]: there are none.
     pub fn shortest(&self) -> usize {
         let each = self.0.iter().map(Request::least);
-        each.min().unwrap_or(usize::MAX)
+        each.min().unwrap_or(NOTHING)
     }
 
     /// Takes the requests since number `seen`, at the process's send number `sends`; returns how many there were by now, and whether

@@ -31,12 +31,12 @@ use copytune_protocol::arena::{self, Arena};
 use copytune_protocol::limits;
 use copytune_protocol::notice::{Notice, ends, holds_whole};
 use copytune_protocol::notices::Notices;
-use copytune_protocol::requests::{MIN_DIRECT_BYTES, Message, Requests};
+use copytune_protocol::requests::{MIN_DIRECT_BYTES, Message, NOTHING, Requests};
 use copytune_protocol::smaps::Area;
 use copytune_protocol::unshown::Unshown;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::Mutex;
-use watch::note_shown;
+use watch::{is_asked, note_shown};
 
 /// Bytes that may exist twice while a buffer moves: for so many memory is asked for at a time.
 const CHUNK_BYTES: usize = 4 << 20;
@@ -47,7 +47,6 @@ const PROMOTIONS_PER_COUNT: u32 = 16;
 
 /// No shorter message meets what peers still wait for; [`NOTHING`]: they wait for none.
 static AWAITED: AtomicUsize = AtomicUsize::new(NOTHING);
-const NOTHING: usize = usize::MAX;
 static SENDS: AtomicU32 = AtomicU32::new(0);
 /// The last [`SENDS_PER_LOOK`] of them that had a look.
 static LOOKED: AtomicU32 = AtomicU32::new(0);
@@ -138,9 +137,8 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
     };
     let sends = SENDS.load(Relaxed);
     let looks = LOOKED.load(Relaxed) != sends / SENDS_PER_LOOK;
-    let is_asked = arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed);
     let may_meet = end - start >= AWAITED.load(Relaxed);
-    if is_asked || may_meet || GOING_BACK.load(Relaxed) > 0 || looks {
+    if is_asked(arena) || may_meet || GOING_BACK.load(Relaxed) > 0 || looks {
         LOOKED.store(sends / SENDS_PER_LOOK, Relaxed);
         held_back(|| owner.serve(arena, message, until, (sends, looks)));
         update_attention();

@@ -1,14 +1,12 @@
 //! Which sends must be looked at: those that peers may want, or that may be shown.
 
-use super::{
-    AWAITED, GOING_BACK, LOOKED, NOTHING, SENDS, SENDS_PER_LOOK, SHORTEST_SHOWN, SHOWS, UNSHOWN,
-};
+use super::{AWAITED, GOING_BACK, LOOKED, SENDS, SENDS_PER_LOOK, SHORTEST_SHOWN, SHOWS, UNSHOWN};
 use crate::direct::sender::showing::{self, hide_all};
 use crate::direct::shared::returns::TAKEN;
 use crate::direct::shared::switches::is_on;
 use crate::direct::shared::{attention, promoted};
 use copytune_protocol::arena::{self, Arena};
-use copytune_protocol::requests::MIN_DIRECT_BYTES;
+use copytune_protocol::requests::{MIN_DIRECT_BYTES, NOTHING};
 use core::sync::atomic::Ordering::Relaxed;
 
 /// A send of so many bytes begins: must [`super::sending`] be called?
@@ -42,7 +40,7 @@ fn is_send_watched_slow(bytes: u64) -> bool {
     };
     let sends = count_send();
     let awaited = AWAITED.load(Relaxed);
-    let is_due = arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed)
+    let is_due = is_asked(arena)
         || bytes >= awaited as u64
         || GOING_BACK.load(Relaxed) > 0
         || showing::is_in_call()
@@ -85,7 +83,7 @@ fn count_send() -> u32 {
 /// Whether requests of peers are still open. A collective asks that, and counts as a send without a notice.
 #[inline]
 pub fn has_requests() -> bool {
-    let has = is_on() && (AWAITED.load(Relaxed) != NOTHING || is_asked());
+    let has = is_on() && (AWAITED.load(Relaxed) != NOTHING || arena::own().is_some_and(is_asked));
     if has {
         count_send();
     } else if SHOWS.load(Relaxed) {
@@ -95,16 +93,16 @@ pub fn has_requests() -> bool {
 }
 
 /// Whether peers have asked since requests were looked at last.
-fn is_asked() -> bool {
-    let asked = |arena: &Arena| arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed);
-    arena::own().is_some_and(asked)
+#[inline(always)]
+pub(super) fn is_asked(arena: &Arena) -> bool {
+    arena.words().asked.load(Relaxed) != TAKEN.load(Relaxed)
 }
 
 /// Whether a collective's message of so many bytes may meet one of [`has_requests`]: a shorter one only lets old ones end.
 #[inline]
 pub fn may_meet(bytes: u64) -> bool {
     bytes >= AWAITED.load(Relaxed) as u64
-        || is_asked()
+        || arena::own().is_some_and(is_asked)
         || SENDS.load(Relaxed).is_multiple_of(SENDS_PER_LOOK)
 }
 
