@@ -88,6 +88,8 @@ pub struct Options {
     pub bounded: bool,
     /// Whether learning starts from the machine's calibration, where there is one.
     pub model: bool,
+    /// Whether malloc may be told to keep freed memory.
+    pub keep: bool,
     /// How much is said.
     pub log: Log,
     /// CPU feature mask as given; it parses as a [`Mask`].
@@ -109,6 +111,7 @@ impl Default for Options {
             direct: Direct::Auto,
             bounded: true,
             model: true,
+            keep: true,
             log: Log::Summary,
             cpu_mask: None,
         }
@@ -298,6 +301,16 @@ static VARIABLES: &[Variable] = &[
         about: "Starts learning from what `copytune calibrate` has found of this machine (on), where it has, or from nothing (off).",
         take: |value, options| {
             options.model = one_of(value, &[("on", true), ("off", false)])?;
+            Some(())
+        },
+    },
+    Variable {
+        name: "COPYTUNE_KEEP",
+        allowed: || "on or off".to_owned(),
+        default: "on",
+        about: "Where the memory of messages is made anew for each, by page faults, has malloc keep what is freed (on), or never (off).",
+        take: |value, options| {
+            options.keep = one_of(value, &[("on", true), ("off", false)])?;
             Some(())
         },
     },

@@ -33,6 +33,7 @@ fn every_variable_is_read() {
         ("COPYTUNE_DIRECT", "force"),
         ("COPYTUNE_BUDGET", "off"),
         ("COPYTUNE_MODEL", "off"),
+        ("COPYTUNE_KEEP", "off"),
         ("COPYTUNE_LOG", "debug"),
         ("COPYTUNE_CPU_MASK", "avx2"),
     ]);
@@ -52,6 +53,7 @@ fn every_variable_is_read() {
             direct: Direct::Force,
             bounded: false,
             model: false,
+            keep: false,
             log: Log::Debug,
             cpu_mask: Some("avx2".into()),
         }
@@ -70,6 +72,7 @@ fn a_wrong_value_names_variable_value_and_what_is_allowed() {
         ("COPYTUNE_MIN_BYTES", "99999999999999999G"),
         ("COPYTUNE_BUDGET", "2%"),
         ("COPYTUNE_MODEL", "maybe"),
+        ("COPYTUNE_KEEP", "some"),
         ("COPYTUNE_LOG", "loud"),
         ("COPYTUNE_CPU_MASK", "avx2,mmx"),
     ] {

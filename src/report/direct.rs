@@ -46,15 +46,23 @@ impl Direct {
                 share(written, self.copies.kernel_bytes)
             ),
         };
+        let kept = match self.copies.kept {
+            0 => String::new(),
+            longest => format!(
+                "; malloc keeps freed blocks of up to {}, as the memory of messages was made anew each time",
+                bytes(longest)
+            ),
+        };
         if !self.is_used() {
-            let is_noticeable = cost > 0.0005 * self.seconds || !helped.is_empty();
-            let line = || format!("learning took {} of the time{helped}", part(cost));
+            let is_noticeable =
+                cost > 0.0005 * self.seconds || !helped.is_empty() || !kept.is_empty();
+            let line = || format!("learning took {} of the time{helped}{kept}", part(cost));
             return is_noticeable.then(line);
         }
         // Against the time that the run would have taken.
         let saved = self.copies.saved / (self.seconds + self.copies.saved);
         Some(format!(
-            "{} of {} read directly, which saved an estimated {} of the time{helped}; promotions and learning took {}",
+            "{} of {} read directly, which saved an estimated {} of the time{helped}; promotions and learning took {}{kept}",
             share(self.copies.bytes, long),
             bytes(long),
             percent(saved),
@@ -109,6 +117,11 @@ mod tests {
             Direct::of([&helped]).line().unwrap(),
             "75 % of 4 MiB read directly, which saved an estimated 20 % of the time; the senders wrote 25 % of what the kernel copied; promotions and learning took 0.3 %"
         );
+        helped.direct.kept = 8 << 20;
+        let line = Direct::of([&helped]).line().unwrap();
+        let end = "took 0.3 %; malloc keeps freed blocks of up to 8 MiB, as the memory of messages was made anew each time";
+        assert!(line.ends_with(end), "{line}");
+        helped.direct.kept = 0;
         helped.direct.bytes = 0;
         assert_eq!(
             Direct::of([&helped]).line().unwrap(),

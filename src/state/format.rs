@@ -131,6 +131,9 @@ pub struct DirectCopies {
     /// Seconds that forks of this rank took longer in a run because of promotions.
     #[serde(with = "nan_as_null")]
     pub forks: f64,
+    /// The longest block, in bytes, that malloc was told to keep when freed, because the memory of messages was made anew each time. copytune
+    /// up to 0.1.0 did not save it.
+    pub kept: u64,
     /// What was found for the next run, by class of lengths.
     pub classes: Vec<DirectClass>,
 }
@@ -201,6 +204,7 @@ impl DirectCopies {
         self.around = self.around.max(other.around);
         self.mebibyte = self.mebibyte.max(other.mebibyte);
         self.forks += other.forks;
+        self.kept = self.kept.max(other.kept);
         for class in other.classes {
             match self
                 .classes

@@ -120,7 +120,12 @@ fn start(world: bool) -> bool {
     if chooses {
         let earlier = job.memory.direct();
         let ranks = Library::ranks_here(job.place.1);
-        direct::start(job.options.direct, direct_candidates(job), earlier, ranks);
+        direct::start(
+            (job.options.direct, job.options.keep),
+            direct_candidates(job),
+            earlier,
+            ranks,
+        );
     }
     true
 }

@@ -126,6 +126,12 @@ impl Requests {
         (asked, oldest > seen)
     }
 
+    /// The latest range that is to be promoted, from start to end.
+    pub fn latest(&self) -> Option<(usize, usize)> {
+        let is_whole = |request: &&Request| request.kind == RequestKind::Promotion;
+        (self.0.iter().rev().find(is_whole)).map(|request| (request.start, request.end))
+    }
+
     fn add(&mut self, (start, end): (usize, usize), kind: RequestKind, since: u32) {
         self.0.retain(|other| {
             let is_same = (other.start, other.end, other.kind) == (start, end, kind);

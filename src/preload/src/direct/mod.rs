@@ -35,13 +35,18 @@ use sender::{progress, promotion, showing};
 #[cfg(feature = "test-switches")]
 use shared::headroom;
 use shared::report::explain;
-use shared::{attention, switches};
+use shared::{attention, keep, switches};
 use transparency::{discard, fork, raw_calls};
 
-/// At MPI_Init. `candidates`: what may copy directly where no call site has a routine of its own, the first one to begin with; at least
+/// At MPI_Init. `keeps`: whether malloc may be told to keep freed memory. `candidates`: what may copy directly where no call site has a routine of its own, the first one to begin with; at least
 /// one. `earlier`: what earlier runs have shown. `ranks`: how many there are on this host. Failure leaves
 /// everything to the kernel copy.
-pub fn start(direct: Direct, candidates: Vec<Candidate>, earlier: &DirectCopies, ranks: u32) {
+pub fn start(
+    (direct, keeps): (Direct, bool),
+    candidates: Vec<Candidate>,
+    earlier: &DirectCopies,
+    ranks: u32,
+) {
     if direct == Direct::Off {
         explain("switched off by COPYTUNE_DIRECT=off");
         return;
@@ -61,6 +66,7 @@ pub fn start(direct: Direct, candidates: Vec<Candidate>, earlier: &DirectCopies,
                 (arena.words()).begin_with_price((earlier.around, earlier.mebibyte));
             }
             switches::set_on(true);
+            keep::start(keeps, earlier.kept);
             promotion::update_attention();
             if ranks > 1 {
                 promotion::prepare();
@@ -80,6 +86,7 @@ pub fn prices() -> DirectCopies {
         around,
         mebibyte,
         forks: fork::cost().to_remember(),
+        kept: keep::kept(),
         ..DirectCopies::default()
     }
 }

@@ -130,7 +130,12 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     let is_matched = !active.is_null();
     // SAFETY: as the caller promises.
     let read = |session: &mut Session| unsafe {
-        read_by(session, read, next, (is_matched, sites), caller)
+        let faults = session.reader.faults_before(read);
+        let done = read_by(session, read, next, (is_matched, sites), caller);
+        if let Some(before) = faults {
+            session.reader.look_at_target(read, before);
+        }
+        done
     };
     session.unseen_by_others(read)
 }

@@ -9,12 +9,14 @@ use crate::direct::receiver::candidates;
 use crate::direct::receiver::direct_read;
 use crate::direct::receiver::ranges::Ranges;
 use crate::direct::receiver::read::Read;
+use crate::direct::shared::keep::{self, Of};
 use crate::direct::shared::returns;
 use crate::direct::shared::switches::is_forced;
 use crate::sys::clock;
 use copytune_core::direct::mechanism::{Plan, Way};
 use copytune_core::direct::mechanisms::Mechanisms;
 use copytune_core::direct::promotion_budget::Account;
+use copytune_core::direct::remade::Remade;
 use copytune_core::direct::targets::Targets;
 use copytune_core::routines::CopyFn;
 use copytune_protocol::Kernel;
@@ -38,6 +40,7 @@ pub struct Reader {
     last: usize,
     ranges: Ranges,
     targets: Targets,
+    remade: Remade,
     account: Account,
     /// Whether any process's arena was looked for.
     has_looked: bool,
@@ -67,6 +70,7 @@ impl Default for Reader {
             last: 0,
             ranges: Ranges::default(),
             targets: Targets::default(),
+            remade: Remade::default(),
             account,
             has_looked: false,
             began: None,
@@ -107,6 +111,23 @@ pub enum Outcome {
 }
 
 impl Reader {
+    /// Page faults of this thread so far, if [`Self::look_at_target`] wants to be told how many there were before this read.
+    #[inline]
+    pub fn faults_before(&mut self, read: &Read) -> Option<u64> {
+        let looks = keep::is_allowed() && self.remade.is_due(read.bytes);
+        looks.then(|| keep::faults(Of::Thread))
+    }
+
+    /// A read is over, before which there were so many page faults: is its target made anew for each message?
+    #[cold]
+    #[inline(never)]
+    pub fn look_at_target(&mut self, read: &Read, before: u64) {
+        let faults = keep::faults(Of::Thread).saturating_sub(before);
+        if (self.remade).saw(read.target as usize, read.bytes, faults) {
+            keep::more(read.bytes);
+        }
+    }
+
     /// Whether the kernel copies the message and nothing more is to be learnt from that, as for most messages of a program that gains
     /// nothing by direct copies: then no clock is read. What had to be counted was.
     #[inline]

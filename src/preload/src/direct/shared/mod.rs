@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | attention | which sends must be seen |
 //! | headroom | whether there is memory for what is promoted, and for a child's copy of it |
+//! | keep | has malloc keep freed memory |
 //! | promoted | the addresses of promoted memory |
 //! | report | how many direct copies there were, or why none |
 //! | returns | which requests of peers were taken, and how many buffers promoted for them |
@@ -11,6 +12,7 @@
 
 pub mod attention;
 pub mod headroom;
+pub mod keep;
 pub mod promoted;
 pub mod report;
 pub mod returns;
