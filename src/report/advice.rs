@@ -171,6 +171,9 @@ pub fn summary_line<'a>(
     };
     if let Some(advice) = advice {
         line.push_str(&format!("{reachable}: {advice}"));
+        if let Some(kept) = direct.kept() {
+            line.push_str(&format!("; {kept}"));
+        }
         if let Some(faster) = other {
             line.push_str(&format!("; {}", faster.in_short()));
         }

@@ -30,6 +30,16 @@ impl Direct {
         self.copies.bytes > 0
     }
 
+    /// What malloc was told of freed memory, in a few words; `None`: nothing.
+    pub fn kept(&self) -> Option<String> {
+        (self.copies.kept > 0).then(|| {
+            let longest = bytes(self.copies.kept);
+            format!(
+                "malloc was told to keep freed blocks of up to {longest}, as the memory of messages was made anew each time"
+            )
+        })
+    }
+
     /// One line without an end; `None` where there is nothing to tell.
     pub fn line(&self) -> Option<String> {
         let part = |seconds: f64| match self.seconds > 0.0 {
@@ -46,13 +56,7 @@ impl Direct {
                 share(written, self.copies.kernel_bytes)
             ),
         };
-        let kept = match self.copies.kept {
-            0 => String::new(),
-            longest => format!(
-                "; malloc keeps freed blocks of up to {}, as the memory of messages was made anew each time",
-                bytes(longest)
-            ),
-        };
+        let kept = (self.kept()).map_or_else(String::new, |kept| format!("; {kept}"));
         if !self.is_used() {
             let is_noticeable =
                 cost > 0.0005 * self.seconds || !helped.is_empty() || !kept.is_empty();
@@ -119,7 +123,7 @@ mod tests {
         );
         helped.direct.kept = 8 << 20;
         let line = Direct::of([&helped]).line().unwrap();
-        let end = "took 0.3 %; malloc keeps freed blocks of up to 8 MiB, as the memory of messages was made anew each time";
+        let end = "took 0.3 %; malloc was told to keep freed blocks of up to 8 MiB, as the memory of messages was made anew each time";
         assert!(line.ends_with(end), "{line}");
         helped.direct.kept = 0;
         helped.direct.bytes = 0;

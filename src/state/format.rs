@@ -131,8 +131,7 @@ pub struct DirectCopies {
     /// Seconds that forks of this rank took longer in a run because of promotions.
     #[serde(with = "nan_as_null")]
     pub forks: f64,
-    /// The longest block, in bytes, that malloc was told to keep when freed, because the memory of messages was made anew each time. copytune
-    /// up to 0.1.0 did not save it.
+    /// The longest block, in bytes, that malloc was told to keep when freed, because the memory of messages was made anew each time.
     pub kept: u64,
     /// What was found for the next run, by class of lengths.
     pub classes: Vec<DirectClass>,

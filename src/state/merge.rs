@@ -57,7 +57,6 @@ fn joined(known: DirectCopies, mut run: DirectCopies) -> DirectCopies {
             *price = earlier;
         }
     }
-    run.kept = run.kept.max(known.kept);
     for class in known.classes {
         if run.classes.iter().all(|other| other.bytes != class.bytes) {
             run.classes.push(class);

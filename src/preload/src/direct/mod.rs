@@ -66,7 +66,7 @@ pub fn start(
                 (arena.words()).begin_with_price((earlier.around, earlier.mebibyte));
             }
             switches::set_on(true);
-            keep::start(keeps, earlier.kept);
+            keep::start(keeps);
             promotion::update_attention();
             if ranks > 1 {
                 promotion::prepare();

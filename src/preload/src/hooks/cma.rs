@@ -132,7 +132,9 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     let read = |session: &mut Session| unsafe {
         let faults = session.reader.faults_before(read);
         let done = read_by(session, read, next, (is_matched, sites), caller);
-        if let Some(before) = faults {
+        if let Some(before) = faults
+            && done == read.bytes as ssize_t
+        {
             session.reader.look_at_target(read, before);
         }
         done

@@ -1,9 +1,9 @@
 //! The sender: during a send, moves the buffer into the arena if peers ask for it, and gives back what the program no
 //! longer maps.
 
-mod library;
 mod prepare;
 mod reclaim;
+mod remade;
 mod show;
 mod watch;
 
@@ -36,7 +36,7 @@ use copytune_protocol::requests::{MIN_DIRECT_BYTES, Message, NOTHING, Requests};
 use copytune_protocol::smaps::Area;
 use copytune_protocol::unshown::Unshown;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
-use library::LibrarysMemory;
+use remade::Asked;
 use std::sync::Mutex;
 use watch::{is_asked, note_shown};
 
@@ -78,7 +78,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     left_behind: 0,
     waited: 0.0,
     latest: (0, 0, 0),
-    library: LibrarysMemory::new(),
+    asked: Asked::new(),
 });
 
 struct Owner {
@@ -106,7 +106,7 @@ struct Owner {
     waited: f64,
     /// The latest message whose send was to outlast its call, from start to end, and that call's number.
     latest: (usize, usize, u64),
-    library: LibrarysMemory,
+    asked: Asked,
 }
 
 /// A promoted range.
@@ -214,7 +214,7 @@ impl Owner {
             self.go_back(arena, message, looks);
         }
         let mut met = self.requests.met_by(message, sends);
-        self.library.look(self.requests.latest());
+        self.asked.look(self.requests.latest());
         if some_are_lost && !met.ranges.is_empty() {
             // Requests were lost because a long message is asked for in many pieces: most likely all of it is wanted.
             met.ranges.push((message.start, message.end));
@@ -399,6 +399,8 @@ impl Owner {
         if done == 0 {
             return None;
         }
+        let again = self.promoted.iter().any(|range| range.start == area.start);
+        self.asked.promoted(done, again);
         self.promoted.push(Promoted {
             start: area.start,
             offset,

@@ -5,24 +5,21 @@
 //! mallopt, that changes nothing where the user has set malloc's limits, and nothing in another malloc.
 
 use crate::sys::log::{self, Level};
-use copytune_core::direct::remade::Keep;
+use copytune_core::direct::remade::longest_kept;
 use core::hint::black_box;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 static IS_ALLOWED: AtomicBool = AtomicBool::new(false);
-/// [`Keep::bytes`] of what malloc was told last.
-static KEPT: AtomicU64 = AtomicU64::new(0);
+/// The longest block that malloc was told to keep.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// What malloc's own data and rounding take of the longest block that it learns from.
-const ROUNDING: usize = 64 << 10;
+/// Of a mapping, malloc's own data take no more.
+const OWN: usize = 4096;
 
-/// At MPI_Init. `earlier`: what an earlier run came to.
-pub fn start(is_allowed: bool, earlier: u64) {
+/// At MPI_Init.
+pub fn start(is_allowed: bool) {
     IS_ALLOWED.store(is_allowed, Relaxed);
-    if is_allowed && earlier > 0 {
-        teach(Keep::of(earlier));
-    }
 }
 
 /// Whether freed memory may be kept.
@@ -31,41 +28,41 @@ pub fn is_allowed() -> bool {
     IS_ALLOWED.load(Relaxed)
 }
 
-/// The longest block that malloc was told to keep; 0: it was told nothing.
+/// The longest block that malloc was told to keep, in bytes; 0: it was told nothing.
 pub fn kept() -> u64 {
-    KEPT.load(Relaxed)
+    KEPT.load(Relaxed) as u64
 }
 
 /// The memory of messages of so many bytes was made anew several times in a row.
 #[cold]
 #[inline(never)]
 pub fn more(bytes: usize) {
-    let known = Keep::of(kept());
-    let wanted = known.next(bytes);
-    if wanted > known {
-        teach(wanted);
-    } else {
-        // It does not help: malloc's limits are the user's, or the memory is not malloc's.
-        IS_ALLOWED.store(false, Relaxed);
+    match longest_kept(KEPT.load(Relaxed), bytes) {
+        Some(longest) if teach(longest) => {
+            KEPT.store(longest, Relaxed);
+            log::say(
+                Level::Debug,
+                format_args!(
+                    "memory of messages is made anew each time: malloc was told to keep freed blocks of up to {} KiB",
+                    longest >> 10
+                ),
+            );
+        }
+        // What was told does not help (malloc's limits are the user's, or the memory is not malloc's), or the host's own limits come first.
+        _ => IS_ALLOWED.store(false, Relaxed),
     }
 }
 
-fn teach(keep: Keep) {
-    KEPT.store(keep.bytes() as u64, Relaxed);
+/// Has malloc free a mapping of so many bytes.
+fn teach(longest: usize) -> bool {
     // SAFETY: errno is the calling thread's own; a block of malloc's that is freed once, and never touched. Null may be freed.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
-        let block = libc::malloc(keep.bytes() - ROUNDING);
-        libc::free(black_box(block));
-        log::say(
-            Level::Debug,
-            format_args!(
-                "memory of messages is made anew each time: malloc keeps freed blocks of up to {} MiB from now on",
-                keep.bytes() >> 20
-            ),
-        );
+        let block = black_box(libc::malloc(longest - OWN));
+        libc::free(block);
         *errno = before;
+        !block.is_null()
     }
 }
 
