@@ -257,6 +257,22 @@ fn nothing_waits_for_ever() {
     }
 }
 
+/// Memory that peers want and no send has.
+#[test]
+fn the_latest_that_waits_is_the_one_that_was_asked_for_last() {
+    let mut owner = Owner::new();
+    assert_eq!(owner.requests.latest(), None);
+    owner.words.ask(START, BYTES, RequestKind::Promotion);
+    let other = START + MEBIBYTE;
+    owner.words.ask(other, 2 * BYTES, RequestKind::Promotion);
+    // Nothing is to be promoted for it.
+    owner.words.ask(START, BYTES, RequestKind::Notice);
+    owner.collect();
+    assert_eq!(owner.requests.latest(), Some((other, other + 2 * BYTES)));
+    owner.send(other, 2 * BYTES, true);
+    assert_eq!(owner.requests.latest(), Some((START, START + BYTES)));
+}
+
 /// Sends of shorter messages need not be looked at.
 #[test]
 fn nothing_shorter_than_the_shortest_meets_a_request() {
