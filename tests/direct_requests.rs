@@ -257,6 +257,23 @@ fn nothing_waits_for_ever() {
     }
 }
 
+/// Empty messages meet nothing, however many there are.
+#[test]
+fn requests_end_without_a_send_that_could_meet_them() {
+    for (kind, chances) in [(RequestKind::Promotion, 4096), (RequestKind::Notice, 1024)] {
+        for first in [0, u32::MAX - 100] {
+            let mut requests = Requests::new();
+            let owner = Owner::new();
+            owner.words.ask(START, BYTES, kind);
+            requests.collect(&owner.words, 0, first);
+            requests.end_old(first.wrapping_add(chances - 1));
+            assert_ne!(requests.shortest(), NOTHING, "{kind:?}");
+            requests.end_old(first.wrapping_add(chances));
+            assert_eq!(requests.shortest(), NOTHING, "{kind:?}");
+        }
+    }
+}
+
 /// Memory that peers want and no send has.
 #[test]
 fn the_latest_that_waits_is_the_one_that_was_asked_for_last() {

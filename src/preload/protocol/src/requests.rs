@@ -43,12 +43,13 @@ impl Request {
         }
     }
 
-    /// It waits no longer than for so many sends.
-    fn chances(&self) -> u32 {
-        match self.kind {
+    /// Whether it waits at send number `sends`, still.
+    fn waits(&self, sends: u32) -> bool {
+        let chances = match self.kind {
             RequestKind::Promotion | RequestKind::Part => PROMOTION_CHANCES,
             RequestKind::Notice | RequestKind::NoNotice => NOTICE_CHANCES,
-        }
+        };
+        sends.wrapping_sub(self.since) < chances
     }
 }
 
@@ -153,6 +154,11 @@ impl Requests {
         });
     }
 
+    /// Drops those that have waited for too many sends by number `sends`, of which none could meet one.
+    pub fn end_old(&mut self, sends: u32) {
+        self.0.retain(|request| request.waits(sends));
+    }
+
     /// What a send has met is not promoted yet.
     pub fn put_back(&mut self, ranges: Vec<(usize, usize)>, sends: u32) {
         for range in ranges {
@@ -191,7 +197,7 @@ impl Requests {
                 RequestKind::Notice => met.notice = message.can_be_shown(),
                 RequestKind::NoNotice => met.no_notice = true,
             }
-            !is_over && sends.wrapping_sub(request.since) < request.chances()
+            !is_over && request.waits(sends)
         });
         met
     }

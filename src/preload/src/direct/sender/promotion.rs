@@ -252,6 +252,11 @@ impl Owner {
                 arena.words().announce();
             }
         }
+        self.await_requests();
+    }
+
+    /// Notes which messages may meet a request.
+    fn await_requests(&self) {
         let awaited = match self.batch.is_waiting() {
             true => 0,
             false => self.requests.shortest(),

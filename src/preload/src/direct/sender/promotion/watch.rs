@@ -1,6 +1,8 @@
 //! Which sends must be looked at: those that peers may want, or that may be shown.
 
-use super::{AWAITED, GOING_BACK, LOOKED, SENDS, SENDS_PER_LOOK, SHORTEST_SHOWN, SHOWS, UNSHOWN};
+use super::{
+    AWAITED, GOING_BACK, LOOKED, OWNER, SENDS, SENDS_PER_LOOK, SHORTEST_SHOWN, SHOWS, UNSHOWN,
+};
 use crate::direct::sender::showing::{self, hide_all};
 use crate::direct::shared::returns::TAKEN;
 use crate::direct::shared::switches::is_on;
@@ -77,7 +79,21 @@ fn show_no_more() {
 fn count_send() -> u32 {
     let sends = SENDS.load(Relaxed).wrapping_add(1);
     SENDS.store(sends, Relaxed);
+    if sends.is_multiple_of(SENDS_PER_LOOK) && AWAITED.load(Relaxed) != NOTHING {
+        end_old_requests(sends);
+    }
     sends
+}
+
+/// Lets requests end that wait for too long: what sends nothing, such as an empty collective, would never tell them.
+#[cold]
+#[inline(never)]
+fn end_old_requests(sends: u32) {
+    if let Ok(mut owner) = OWNER.try_lock() {
+        owner.requests.end_old(sends);
+        owner.await_requests();
+        update_attention();
+    }
 }
 
 /// Whether requests of peers are still open. A collective asks that, and counts as a send without a notice.
