@@ -265,7 +265,7 @@ fn requests_end_without_a_send_that_could_meet_them() {
             let mut requests = Requests::new();
             let owner = Owner::new();
             owner.words.ask(START, BYTES, kind);
-            requests.collect(&owner.words, 0, first);
+            requests.collect(owner.words, 0, first);
             requests.end_old(first.wrapping_add(chances - 1));
             assert_ne!(requests.shortest(), NOTHING, "{kind:?}");
             requests.end_old(first.wrapping_add(chances));
