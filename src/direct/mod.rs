@@ -2,8 +2,8 @@
 //! its promotion ([`promotion_budget`]), whether both sides should copy a message together ([`offer_trial`]),
 //! whether a peer's answer is waited for ([`patience`]), whether a thread only sends ([`one_way`]), whether a process forks too often ([`fork_cost`]),
 //! which promotions share what was asked of the kernel before them ([`burst`]), which are made in one step ([`batch`]),
-//! which targets' pages are asked for ([`targets`]), whether the memory of messages is made anew each time ([`remade`]), which messages are not worth a look ([`recurrence`]), and whether notices hold short ones
-//! whole ([`whole`]).
+//! which targets' pages are asked for ([`targets`]), whether the memory of messages is made anew each time ([`remade`]), which messages
+//! are not worth a look ([`recurrence`]), and whether notices hold short ones whole ([`whole`]).
 //!
 //! Knows no clock, no memory and no processes.
 
