@@ -30,8 +30,8 @@ const LONGEST_KEPT: usize = 32 << 20;
 /// Up to which length malloc is to keep freed blocks, twice as many bytes in all, where the memory of messages of `bytes` bytes is made anew
 /// although it keeps those of `kept`; `None`: more will not help.
 ///
-/// Blocks of two messages each, for both directions and for both sides, are kept so. No more: longer blocks lie elsewhere then, each 16 bytes
-/// further in its page than the one before it, where a Gather took 2.6 times as long (docs/results.md, memory that is made anew).
+/// Blocks of two messages each, for both directions and for both sides, are kept so. No more: longer blocks lie side by side in the
+/// heap then, where a Gather took 2.6 times as long (docs/results.md, memory that is made anew).
 pub fn longest_kept(kept: usize, bytes: usize) -> Option<usize> {
     let several = (4 * bytes.min(LONGEST_KEPT)).next_multiple_of(PAGE);
     let more = several.max(kept.saturating_mul(4)).max(SHORTEST_KEPT);
