@@ -5,7 +5,7 @@
 
 use crate::direct::{self, Candidate};
 use crate::mpi::entry_points::{self, EntryPoint, Wrapper};
-use crate::mpi::library::Library;
+use crate::mpi::library::{self, Library};
 use crate::mpi::{ucx, visibility};
 use crate::regions;
 use crate::sys::cancellation::held_back;
@@ -125,6 +125,7 @@ fn start(world: bool) -> bool {
             direct_candidates(job),
             earlier,
             ranks,
+            library::packed_bytes,
         );
     }
     true

@@ -19,6 +19,7 @@ pub use copytune_protocol::notice::Notice;
 pub use receiver::candidates::Candidate;
 pub use receiver::read::Read;
 pub use receiver::reader::{Chooser, Outcome, Reader, WholeRead};
+pub use sender::inner_sends::PackedBytes;
 pub use sender::promotion::{
     end_lasting, has_requests, is_send_watched, may_meet, may_show, sending,
 };
@@ -31,7 +32,7 @@ use copytune_core::options::Direct;
 use copytune_core::state::format::DirectCopies;
 use copytune_protocol::{arena, mappings};
 use receiver::{candidates, peers};
-use sender::{progress, promotion, showing};
+use sender::{inner_sends, progress, promotion, showing};
 #[cfg(feature = "test-switches")]
 use shared::headroom;
 use shared::report::explain;
@@ -39,13 +40,14 @@ use shared::{attention, keep, switches};
 use transparency::{discard, fork, raw_calls};
 
 /// At MPI_Init. `keeps`: whether malloc may be told to keep freed memory. `candidates`: what may copy directly where no call site has a routine of its own, the first one to begin with; at least
-/// one. `earlier`: what earlier runs have shown. `ranks`: how many there are on this host. Failure leaves
-/// everything to the kernel copy.
+/// one. `earlier`: what earlier runs have shown. `ranks`: how many there are on this host. `packed_bytes`: see [`PackedBytes`]. Failure
+/// leaves everything to the kernel copy.
 pub fn start(
     (direct, keeps): (Direct, bool),
     candidates: Vec<Candidate>,
     earlier: &DirectCopies,
     ranks: u32,
+    packed_bytes: PackedBytes,
 ) {
     if direct == Direct::Off {
         explain("switched off by COPYTUNE_DIRECT=off");
@@ -62,6 +64,7 @@ pub fn start(
         Ok(()) => {
             mappings::keep();
             progress::find_next();
+            inner_sends::find_next(packed_bytes);
             if let Some(arena) = arena::own() {
                 (arena.words()).begin_with_price((earlier.around, earlier.mebibyte));
             }

@@ -1,6 +1,6 @@
 //! Which MPI library this is, and the few of its functions that copytune calls itself.
 
-use crate::sys::resolve;
+use crate::sys::{modules, resolve};
 use copytune_core::mpi::calls::Binding;
 use copytune_core::mpi::version;
 use core::ffi::{CStr, c_char, c_int};
@@ -97,6 +97,21 @@ fn looked_up(found: &AtomicPtr<u8>, search: impl FnOnce() -> *const u8) -> *mut 
         return core::ptr::null_mut();
     }
     address
+}
+
+/// Bytes of one element of a predefined datatype of Open MPI, given by its handle, if the elements of several leave no gap. Those that a
+/// program or the library makes lie in no module; they are left out, as their places come back with another meaning.
+pub fn packed_bytes(datatype: usize) -> Option<usize> {
+    modules::containing(datatype)?;
+    let library = Library::detect()?;
+    let Layout {
+        size,
+        extent,
+        true_lb,
+        true_extent,
+    } = library.layout(datatype)?;
+    let is_packed = size == extent && size == true_extent && true_lb == 0;
+    usize::try_from(size).ok().filter(|_| is_packed)
 }
 
 /// Whether the library's handles are those of the MPI 5.0 ABI. The function alone does not tell: a library that has

@@ -194,6 +194,14 @@ impl Dynamic {
         (symbol.st_shndx != 0 && symbol.st_value != 0).then(|| self.base + symbol.st_value as usize)
     }
 
+    /// Where the code of a function lies that the module defines.
+    pub fn code(&self, name: Name<'_>) -> Option<Range<usize>> {
+        let start = self.defined(name)?;
+        // SAFETY: as above.
+        let symbol = unsafe { &*self.entry(name)? };
+        Some(start..start.checked_add(symbol.st_size as usize)?)
+    }
+
     /// The load address, to which an entry's value is added.
     pub fn base(&self) -> usize {
         self.base

@@ -5,6 +5,7 @@
 //! | devices | whether a device may hold memory of this process |
 //! | eligibility | which memory may be moved |
 //! | huge_pages | whether memory lies in huge pages |
+//! | inner_sends | sends that the MPI library makes inside its other calls |
 //! | moving | copies pages into the arena and maps them there |
 //! | progress | the libraries' progress functions: answers and shared copies |
 //! | promotion | moves buffers, and shows messages |
@@ -13,6 +14,7 @@
 mod devices;
 pub mod eligibility;
 mod huge_pages;
+pub mod inner_sends;
 mod moving;
 pub mod progress;
 pub mod promotion;

@@ -66,7 +66,7 @@ pub fn find_next() {
         (&OPEN_MPI, c"opal_progress"),
         (&UCX, c"ucp_worker_progress"),
     ] {
-        next.0.store(resolve::search(name).cast_mut(), Release);
+        next.0.store(resolve::only(name).cast_mut(), Release);
     }
 }
 
@@ -76,14 +76,15 @@ pub const HOOKS: Others = Others {
     is_led: is_called,
 };
 
-/// What stands for a progress function.
-fn hook(name: &[u8]) -> Option<*const ()> {
+/// What stands for a progress function, and what it goes on to.
+fn hook(name: &[u8]) -> Option<(*const (), usize)> {
     let (next, hook) = match name {
         b"opal_progress" => (&OPEN_MPI, opal_progress as *const ()),
         b"ucp_worker_progress" => (&UCX, ucp_worker_progress as *const ()),
         _ => return None,
     };
-    (!next.0.load(Acquire).is_null()).then_some(hook)
+    let next = next.0.load(Acquire);
+    (!next.is_null()).then_some((hook, next as usize))
 }
 
 /// Some module's calls are led here.

@@ -1,21 +1,25 @@
 //! The sender: during a send, moves the buffer into the arena if peers ask for it, and gives back what the program no
 //! longer maps.
 
+mod inside;
 mod prepare;
 mod reclaim;
 mod remade;
 mod show;
 mod watch;
 
+pub use inside::sending_inside;
 pub use prepare::{list_descriptors, prepare};
-pub use watch::{has_requests, is_send_watched, may_meet, may_show, update_attention};
+pub use watch::{
+    has_requests, is_inner_send_watched, is_send_watched, may_meet, may_show, update_attention,
+};
 
 use crate::direct::sender::devices::Devices;
 use crate::direct::sender::eligibility::Ordinary;
 use crate::direct::sender::huge_pages;
 use crate::direct::sender::moving::{move_chunk, pages_of};
-use crate::direct::sender::progress;
 use crate::direct::sender::showing::{self, Until, hide_all, hide_others};
+use crate::direct::sender::{inner_sends, progress};
 use crate::direct::shared::report::{self, explain};
 use crate::direct::shared::returns::{self, TAKEN};
 use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
@@ -52,6 +56,8 @@ static AWAITED: AtomicUsize = AtomicUsize::new(NOTHING);
 static SENDS: AtomicU32 = AtomicU32::new(0);
 /// The last [`SENDS_PER_LOOK`] of them that had a look.
 static LOOKED: AtomicU32 = AtomicU32::new(0);
+/// Where the message begins that a call of the program was the last to offer; 0: the library has begun to send it.
+static OFFERED: AtomicUsize = AtomicUsize::new(0);
 static UNSHOWN: Unshown = Unshown::new();
 /// Whether messages have notices.
 static SHOWS: AtomicBool = AtomicBool::new(false);
@@ -74,7 +80,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     ordinary: Ordinary::new(),
     mappings: 0,
     uncounted: 0,
-    bindings: Bindings::new(progress::HOOKS),
+    bindings: Bindings::new(&[progress::HOOKS, inner_sends::HOOKS]),
     left_behind: 0,
     waited: 0.0,
     latest: (0, 0, 0),
@@ -135,7 +141,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
             Until::After { .. } | Until::ReturnOfSeveral => {
                 (tells || ends(start, end - start) != (0, 0)) && showing::may_last()
             }
-            Until::Blocks | Until::Unknown => false,
+            Until::Blocks | Until::Unknown | Until::Inside => false,
         },
         has_blocks: until == Until::Blocks,
     };
@@ -144,6 +150,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
     let may_meet = end - start >= AWAITED.load(Relaxed);
     if is_asked(arena) || may_meet || GOING_BACK.load(Relaxed) > 0 || looks {
         LOOKED.store(sends / SENDS_PER_LOOK, Relaxed);
+        OFFERED.store(start, Relaxed);
         held_back(|| owner.serve(arena, message, until, (sends, looks)));
         update_attention();
     }
@@ -232,7 +239,7 @@ impl Owner {
             let joined = (self.batch).join((message.start, message.end), met.ranges, call);
             self.requests.put_back(joined.left, sends);
             if let Some(together) = joined.now {
-                self.promote(arena, &together, (sends, met.has_parts));
+                self.promote(arena, &together, (sends, met.has_parts), until);
             }
         } else {
             self.requests.put_back(self.batch.pass(call), sends);
@@ -265,7 +272,13 @@ impl Owner {
     }
 
     /// Moves the requested whole pages of the messages, where they may be moved.
-    fn promote(&mut self, arena: &Arena, together: &Together, (sends, has_parts): (u32, bool)) {
+    fn promote(
+        &mut self,
+        arena: &Arena,
+        together: &Together,
+        (sends, has_parts): (u32, bool),
+        until: Until,
+    ) {
         let spans = together.spans();
         let pages = |&(start, end): &(usize, usize)| pages_of(start, end, together.asked.clone());
         let pages: Vec<(usize, usize)> = spans.iter().flat_map(pages).collect();
@@ -314,8 +327,10 @@ impl Owner {
             }
             self.burst.end(clock::now(), asks.then_some(began));
         }
-        for &buffer in &together.buffers {
-            self.give_notice(arena, buffer, sends);
+        if until != Until::Inside {
+            for &buffer in &together.buffers {
+                self.give_notice(arena, buffer, sends);
+            }
         }
         arena.words().announce();
     }

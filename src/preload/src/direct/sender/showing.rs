@@ -39,6 +39,8 @@ pub enum Until {
     Blocks,
     /// Nothing is known.
     Unknown,
+    /// The same of a send that the MPI library makes inside another call, which no notice will ever show.
+    Inside,
     /// With a later call of the same thread.
     After {
         /// The number of this one.

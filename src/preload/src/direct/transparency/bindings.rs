@@ -27,14 +27,14 @@ pub struct Bindings {
     loaded: (u64, u64),
     slots: Vec<(Place, Lead)>,
     misses: u32,
-    others: Others,
+    others: &'static [Others],
 }
 
 /// Further hooks, which correctness does not depend on: a call may miss them.
 #[derive(Clone, Copy)]
 pub struct Others {
-    /// The hook for the function of that name, if any.
-    pub hook: fn(&[u8]) -> Option<*const ()>,
+    /// The hook for the function of that name, and the one that it goes on to, the only one of that name.
+    pub hook: fn(&[u8]) -> Option<(*const (), usize)>,
     /// Called when a module's calls are led to one of them.
     pub is_led: fn(),
 }
@@ -60,7 +60,7 @@ enum Found {
 
 impl Bindings {
     /// None is set.
-    pub const fn new(others: Others) -> Self {
+    pub const fn new(others: &'static [Others]) -> Self {
         Self {
             loaded: (0, 0),
             slots: Vec::new(),
@@ -139,9 +139,14 @@ impl Bindings {
         let mut found = Found::Certain;
         for binding in module.bindings() {
             let name = binding.name.to_bytes();
-            if let Some(other) = (self.others.hook)(name) {
-                if binding.bind(other as usize) {
-                    (self.others.is_led)();
+            let mut others = self.others.iter();
+            let other = others.find_map(|it| Some((it, (it.hook)(name)?)));
+            if let Some((others, (hook, next))) = other {
+                let before = binding.target();
+                // Another tool's hook stays.
+                let is_known = before == next || before == hook as usize || is_unbound(before);
+                if is_known && binding.bind(hook as usize) {
+                    (others.is_led)();
                 }
                 continue;
             }

@@ -71,7 +71,7 @@ pub(super) fn show(
             }
             (None, !was_shown)
         }
-        Until::Return | Until::Exchange | Until::Blocks | Until::Unknown => {
+        Until::Return | Until::Exchange | Until::Blocks | Until::Unknown | Until::Inside => {
             // SAFETY: the program sends it.
             let notice = unsafe { notices.show(arena, start, bytes, by, own) };
             showing::begin_in_call(notice.is_some());

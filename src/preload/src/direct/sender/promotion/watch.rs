@@ -17,6 +17,17 @@ pub fn is_send_watched(bytes: u64) -> bool {
     attention::is_needed() && is_send_watched_slow(bytes)
 }
 
+/// The MPI library begins a send of so many bytes: must [`super::sending_inside`] be called?
+#[inline(always)]
+pub fn is_inner_send_watched(bytes: usize) -> bool {
+    bytes >= MIN_DIRECT_BYTES && is_inner_send_watched_slow(bytes)
+}
+
+#[inline(never)]
+fn is_inner_send_watched_slow(bytes: usize) -> bool {
+    is_on() && (bytes >= AWAITED.load(Relaxed) || arena::own().is_some_and(is_asked))
+}
+
 /// Something that [`is_send_watched`] depends on has changed.
 pub fn update_attention() {
     /// A value that the number of requests never reaches.
@@ -76,7 +87,7 @@ fn show_no_more() {
 }
 
 /// One more send, or collective that may promote something. Threads may lose each other's updates: the count only spreads the work.
-fn count_send() -> u32 {
+pub(super) fn count_send() -> u32 {
     let sends = SENDS.load(Relaxed).wrapping_add(1);
     SENDS.store(sends, Relaxed);
     if sends.is_multiple_of(SENDS_PER_LOOK) && AWAITED.load(Relaxed) != NOTHING {
