@@ -3,6 +3,8 @@
    round. */
 #include "check.h"
 #include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
 
 static const size_t block = 40 * 4096 + 100;
 static int life;
@@ -170,43 +172,48 @@ static void gaps(int round) {
     MPI_Type_free(&pairs);
 }
 
-/* Another thread writes the buffer while sends of it are prepared, which begin none: nothing may move now. Its last message is asked for
-   by its receiver, and no send meets that. */
-static volatile int writes_on;
+/* Another thread writes the buffer while sends of it are prepared, which begin none: nothing may move now, or what it writes is lost. Each
+   buffer is new, is sent once, and is asked for by its receiver. */
+static unsigned char *shared, written[40 * 4096 + 100];
+static volatile int writes_on, writes_begun;
 
 static void *write_on(void *unused) {
     (void)unused;
-    for (unsigned char value = 1; writes_on; value++)
-        for (size_t i = 0; i < block && writes_on; i += 512) {
-            *(volatile unsigned char *)&out[i] = value;
-            CHECK(*(volatile unsigned char *)&out[i] == value);
+    for (; writes_on; writes_begun = 1)
+        for (size_t i = 0; i < block; i += 64) {
+            *(volatile unsigned char *)&shared[i] += 1;
+            written[i]++;
         }
     return NULL;
 }
 
 static void prepared(int round) {
     pthread_t writer;
-    if (round % 8 == 0) renew();
-    memset(out, round, block);
-    if (check_rank == 0) {
-        for (int i = 0; i < 2; i++) MPI_Send(out, (int)block, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-        MPI_Barrier(MPI_COMM_WORLD);
-        writes_on = 1;
-        CHECK(pthread_create(&writer, NULL, write_on, NULL) == 0);
-        for (int i = 0; i < 200; i++) {
-            MPI_Request request;
-            MPI_Send_init(out, (int)block, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
-            MPI_Request_free(&request);
-        }
-        writes_on = 0;
-        CHECK(pthread_join(writer, NULL) == 0);
-    } else {
-        for (int i = 0; check_rank == 1 && i < 2; i++) {
-            MPI_Recv(in, (int)block, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            for (size_t j = 0; j < block; j++) CHECK(in[j] == (unsigned char)round);
-        }
-        MPI_Barrier(MPI_COMM_WORLD);
+    if (check_rank == 1) {
+        MPI_Recv(in, (int)block, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (size_t i = 0; i < block; i++) CHECK(in[i] == (unsigned char)round);
     }
+    if (check_rank == 0) {
+        shared = mmap(NULL, block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(shared != MAP_FAILED);
+        memset(shared, round, block);
+        memset(written, round, block);
+        MPI_Send(shared, (int)block, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (check_rank != 0) return;
+    writes_on = 1;
+    writes_begun = 0;
+    CHECK(pthread_create(&writer, NULL, write_on, NULL) == 0);
+    while (!writes_begun) sched_yield();
+    for (int i = 0; i < 20; i++) {
+        MPI_Request request;
+        MPI_Send_init(shared, (int)block, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
+        MPI_Request_free(&request);
+    }
+    writes_on = 0;
+    CHECK(pthread_join(writer, NULL) == 0);
+    CHECK(memcmp(shared, written, block) == 0);
 }
 
 static const struct {
