@@ -50,26 +50,13 @@ ways! {
     gather 30;
     scatter 30;
     allreduce 30;
+    reduce 30;
     in_place 30;
     holes 0;
     alltoallv 30;
     allgatherv 30;
     gatherv 30;
     scatterv 30;
-}
-
-/// MPICH sends nothing of this out of the program's own buffers.
-#[test]
-fn reduce() {
-    let least = |library| match library {
-        Library::OpenMpi => 30,
-        Library::Mpich => 0,
-    };
-    exact(
-        "reduce",
-        |library| job(library, 3, "reduce", "90", "30"),
-        least,
-    );
 }
 
 /// Fortran's collectives, where MPI_IN_PLACE is a variable.

@@ -13,18 +13,24 @@ fn job(library: Library, way: &str) -> Job {
 }
 
 /// Three ranks. At least so many messages are read directly where the kernel can be asked.
-fn exact(way: &str, least: u64) {
+fn exact(way: &str, least: impl Fn(Library) -> u64) {
     for &library in BOTH {
+        let least = least(library);
         let what = format!("{way} under {library:?}");
-        same(&job(library, way), &what, &KERNELS, |name, variables, outcome| {
-            let reads = read_directly(outcome);
-            println!("{name}: {reads} messages read directly");
-            assert!(
-                variables != KERNELS[0] || reads >= least,
-                "{name}: {reads}\n{}",
-                outcome.stderr
-            );
-        });
+        same(
+            &job(library, way),
+            &what,
+            &KERNELS,
+            |name, variables, outcome| {
+                let reads = read_directly(outcome);
+                println!("{name}: {reads} messages read directly");
+                assert!(
+                    variables != KERNELS[0] || reads >= least,
+                    "{name}: {reads}\n{}",
+                    outcome.stderr
+                );
+            },
+        );
     }
 }
 
@@ -32,7 +38,7 @@ macro_rules! ways {
     ($($way:ident $least:literal;)*) => {
         $(#[test]
         fn $way() {
-            exact(stringify!($way), $least);
+            exact(stringify!($way), |_| $least);
         })*
     };
 }
@@ -48,9 +54,17 @@ ways! {
     iallgather 30;
     ialltoall 30;
     igather 30;
-    alltoallw 30;
     neighbors 30;
     gaps 0;
+}
+
+/// Open MPI prepares these sends apart from beginning them, so they are not seen.
+#[test]
+fn alltoallw() {
+    exact("alltoallw", |library| match library {
+        Library::OpenMpi => 0,
+        Library::Mpich => 30,
+    });
 }
 
 /// What only prepares a send promotes nothing, though receivers wait for the buffer: another thread may be writing it.
