@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::BOTH;
-use common::direct::{KERNELS, assert_caught, forced, job, same, told, ways};
+use common::direct::{KERNELS, assert_caught, forced, job, read_directly, same, told, ways};
+use common::{BOTH, Library};
 
 const PROGRAM: &str = "direct_lasting.c";
 
@@ -41,6 +41,19 @@ ways! {
     a_further_thread("thread", true);
     calls_from_an_error_handler("called_back", true);
     persistent_requests("persistent", true);
+}
+
+/// A sender that polls between pieces of other work pays for a notice only some polls long: then it is hidden, and the kernel copies. (MPICH
+/// sends such a message with its envelope.)
+#[test]
+fn polls_end_what_is_shown() {
+    for (polls, least, most) in [(8, 10, 60), (2000, 0, 0)] {
+        let job = job(Library::OpenMpi, "direct_polls.c", &[&polls.to_string()]);
+        let outcome = forced(&job, &[]);
+        outcome.expect_success(&format!("{polls} polls"));
+        let reads = read_directly(&outcome);
+        assert!((least..=most).contains(&reads), "{polls} polls: {reads}");
+    }
 }
 
 /// The tests above would see it if something were believed that is not told any more.

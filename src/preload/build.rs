@@ -40,6 +40,7 @@ fn main() {
             write!(stacked_words, "{stacked}, ").unwrap();
             let (look, wake, operands) = match is_looked_at(call) {
                 true => (LOOK, WAKE, OPERANDS),
+                false if call.may_end_others() => (LOOK_LASTING, WAKE, LASTING),
                 false => ("", "", ""),
             };
             // Decrement the dormancy counter; on underflow the wrapper restores it, as the carry tells.
@@ -82,19 +83,23 @@ fn main() {
     );
 }
 
-/// Dormant: must sends and their ends be seen (src/direct/shared/attention.rs)? No argument is passed in rax.
+/// Dormant: must sends be seen (src/direct/shared/attention.rs)? No argument is passed in rax.
 const LOOK: &str = r#""mov rax, qword ptr [rip + {requested}]", "mov rax, qword ptr [rax]",
     "cmp rax, qword ptr [rip + {acknowledged}]", "jne 2f","#;
 /// They must. A set carry would tell the wrapper that the counter has underflowed.
 const WAKE: &str = r#""2:", "clc", "jmp {wrapper}","#;
-/// The symbols that both refer to.
+/// The symbols that it refers to.
 const OPERANDS: &str = "requested = sym direct::REQUESTED, acknowledged = sym direct::ACKNOWLEDGED";
 
-/// Whether peers may read what this call sends, or what it may tell to be over, so that it must be seen.
+/// Dormant: must calls that may tell the program that sends are over be seen (src/direct/sender/showing.rs)?
+const LOOK_LASTING: &str = r#""cmp byte ptr [rip + {lasts}], 0", "jne 2f","#;
+/// The symbol that it refers to.
+const LASTING: &str = "lasts = sym direct::LASTS";
+
+/// Whether peers may read what this call sends, so that it must be seen.
 fn is_looked_at(call: &calls::Call) -> bool {
     use calls::{Completion, Role};
     match call.role {
-        _ if call.may_end_others() => true,
         Role::Start | Role::StartAll => true,
         Role::Collective { sources, .. } => !sources.is_empty(),
         Role::Transfer {

@@ -23,7 +23,7 @@ pub use sender::inner_sends::PackedBytes;
 pub use sender::promotion::{
     end_lasting, has_requests, is_send_watched, may_meet, may_show, sending,
 };
-pub use sender::showing::{Until, forbid_lasting, hide, hide_others, lasts};
+pub use sender::showing::{LASTS, Until, forbid_lasting, hide, hide_others, lasts, polls_worth};
 pub use shared::attention::{ACKNOWLEDGED, REQUESTED};
 pub use shared::report::{reason, tell};
 pub use shared::switches::{is_forced, is_on};

@@ -93,7 +93,7 @@ impl Session {
         match self.ranges.sends(request) {
             Some((span, bytes)) => {
                 direct::sending(span.start, span.end, bytes, self.until_later(dormant));
-                self.ranges.note_lasting(direct::lasts());
+                self.note_lasting(bytes);
             }
             // Another thread may have made the request: it may send anything.
             None => direct::hide_others(0, usize::MAX),

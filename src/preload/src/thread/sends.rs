@@ -139,8 +139,17 @@ impl Session {
             false => self.until_later(dormant),
         };
         self.shown = direct::sending(send.start, send.end, sent, until).map(|it| (it, entry));
-        self.ranges.note_lasting(direct::lasts());
+        self.note_lasting(sent);
         self.shown.is_some()
+    }
+
+    /// A message of so many bytes was sent, and may be shown until a later call tells the program that it is over.
+    pub(super) fn note_lasting(&mut self, bytes: u64) {
+        let lasts = direct::lasts();
+        if lasts {
+            self.polls_left = self.polls_left.saturating_add(direct::polls_worth(bytes));
+        }
+        self.ranges.note_lasting(lasts);
     }
 
     /// A call may tell the program that sends are over: what has outlasted theirs is hidden at its return. Returns what to do after it, where
@@ -148,6 +157,14 @@ impl Session {
     pub(super) fn before_end(&mut self, entry: &'static EntryPoint) -> After {
         if !entry.finishes || !direct::lasts() {
             return After::Reset;
+        }
+        if entry.polls {
+            // A program that polls between pieces of other work would pay for each, long after the message was read.
+            if self.polls_left == 0 {
+                self.end_lasting();
+                return After::Reset;
+            }
+            self.polls_left -= 1;
         }
         self.ending = Some(entry);
         After::Work
@@ -159,6 +176,7 @@ impl Session {
         direct::end_lasting();
         self.ranges.note_lasting(false);
         self.ending = None;
+        self.polls_left = 0;
     }
 
     /// A call seems to be nested in another one, or that was left. What has outlasted the calls of sends is hidden at once where the

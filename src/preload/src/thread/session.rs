@@ -54,6 +54,8 @@ pub struct Session {
     pub shown: Option<(&'static direct::Notice, &'static EntryPoint)>,
     /// The present call, if it may tell the program that sends are over whose notices have outlasted their calls.
     pub(super) ending: Option<&'static EntryPoint>,
+    /// Polls that may still come in vain before those notices are hidden.
+    pub(super) polls_left: u32,
     /// Dormant calls left, to be resumed when the notice is hidden.
     pub interrupted: usize,
     /// Whether the thread sends without waiting, and reads nothing.
@@ -125,6 +127,7 @@ impl Session {
             has_closed_ucx: false,
             shown: None,
             ending: None,
+            polls_left: 0,
             interrupted: 0,
             one_way: OneWay::default(),
             unseen: 0,

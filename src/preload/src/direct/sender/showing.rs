@@ -5,7 +5,9 @@
 //! told it so: one that completes requests, frees or cancels them, or looks at them (`Call::may_end_others`). The hooks see each of
 //! those, and hide all such notices before it returns.
 
+use crate::direct::shared::switches::wait_factor;
 use crate::sys::resolve;
+use copytune_protocol::PAGE;
 use copytune_protocol::arena;
 use copytune_protocol::notice::Notice;
 use core::ffi::CStr;
@@ -14,8 +16,8 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, fence};
 
 /// Threads that show a message inside a call. While there are none, no send need look for notices that another left behind.
 static IN_CALLS: AtomicUsize = AtomicUsize::new(0);
-/// Whether some notice may outlast its send's call now.
-static LASTS: AtomicBool = AtomicBool::new(false);
+/// Whether some notice may outlast its send's call now. The stubs of calls that may end sends look at it.
+pub static LASTS: AtomicBool = AtomicBool::new(false);
 /// Whether notices may do so: [`UNKNOWN`], [`MAY`] or [`MAY_NOT`], which stays.
 static MAY_LAST: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
@@ -48,6 +50,13 @@ pub enum Until {
         /// Whether the thread has more time than its receivers.
         has_time: bool,
     },
+}
+
+/// Polls that may come in vain while a message of so many bytes is shown. Each takes 60 ns longer than without a notice, and a receiver
+/// begins to read within a microsecond or two if it waits already. Then it copies a page in less time than a poll takes.
+pub fn polls_worth(bytes: u64) -> u32 {
+    const BEFORE_THE_COPY: f64 = 32.0;
+    ((BEFORE_THE_COPY + bytes as f64 / PAGE as f64) * wait_factor()) as u32
 }
 
 /// Whether some thread shows a message inside a call.
