@@ -102,14 +102,15 @@ fn looked_up(found: &AtomicPtr<u8>, search: impl FnOnce() -> *const u8) -> *mut 
 /// Bytes of one element of a predefined datatype of Open MPI, given by its handle, if the elements of several leave no gap. Those that a
 /// program or the library makes lie in no module; they are left out, as their places come back with another meaning.
 pub fn packed_bytes(datatype: usize) -> Option<usize> {
-    modules::containing(datatype)?;
-    let library = Library::detect()?;
+    if !modules::hold(datatype) {
+        return None;
+    }
     let Layout {
         size,
         extent,
         true_lb,
         true_extent,
-    } = library.layout(datatype)?;
+    } = Library::detect()?.layout(datatype)?;
     let is_packed = size == extent && size == true_extent && true_lb == 0;
     usize::try_from(size).ok().filter(|_| is_packed)
 }

@@ -30,6 +30,15 @@ pub fn containing(address: usize) -> Option<Module> {
     })
 }
 
+/// Whether some module holds an address.
+pub fn hold(address: usize) -> bool {
+    let found = each(|info, _| match contains(info, address) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    found.is_some()
+}
+
 /// Whether a visited module holds an address.
 pub fn contains(info: &libc::dl_phdr_info, address: usize) -> bool {
     segment_of(info, address).is_some()

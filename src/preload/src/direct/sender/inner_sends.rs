@@ -262,8 +262,7 @@ unsafe extern "C" fn prepare_for_send(
     }
 }
 
-/// Fewer elements are never looked at. Elements of more than 32 bytes are rare here: MPI
-/// libraries give UCX a number of bytes.
+/// Fewer elements are never looked at. Longer ones are rare here: MPI libraries give UCX a number of bytes.
 const FEWEST: usize = MIN_DIRECT_BYTES / LONGEST_ELEMENT;
 /// Bytes of MPI's longest predefined datatype, a complex number of two long doubles.
 const LONGEST_ELEMENT: usize = 32;
@@ -285,25 +284,26 @@ extern "C" fn look_at_open_mpi(datatype: usize, count: usize, buffer: usize, fro
     });
 }
 
-/// Asks for [`PACKED_BYTES`], unless the latest answer was about that datatype: those that there are answers for never change.
+/// Asks for [`PACKED_BYTES`], unless the latest answer was about that datatype: it never changes, since what lies outside the modules has
+/// none and stays there.
 fn element_bytes(datatype: usize) -> Option<usize> {
-    /// Above these bits lies the address, of which the uppermost 8 are 0 (x86-64).
+    /// Above these bits lies the address, of which the uppermost 8 are 0 (x86-64); below, 0 says that there are none.
     const LENGTH_BITS: u32 = 8;
     static LATEST: AtomicUsize = AtomicUsize::new(0);
+    let known = |latest: usize| Some(latest % (1 << LENGTH_BITS)).filter(|&bytes| bytes > 0);
     let latest = LATEST.load(Relaxed);
     if latest >> LENGTH_BITS == datatype {
-        return Some(latest & ((1 << LENGTH_BITS) - 1));
+        return known(latest);
     }
     // SAFETY: null or a `PackedBytes` (`find_next`).
     let packed_bytes = unsafe {
         let address = PACKED_BYTES.load(Acquire);
         core::mem::transmute::<*mut c_void, Option<PackedBytes>>(address)
     };
-    let bytes = packed_bytes?(datatype)?;
-    if bytes < 1 << LENGTH_BITS {
-        LATEST.store(datatype << LENGTH_BITS | bytes, Relaxed);
-    }
-    Some(bytes)
+    let bytes = packed_bytes?(datatype).filter(|&bytes| bytes <= LONGEST_ELEMENT);
+    let latest = datatype << LENGTH_BITS | bytes.unwrap_or(0);
+    LATEST.store(latest, Relaxed);
+    known(latest)
 }
 
 /// The library begins to send so many bytes.
