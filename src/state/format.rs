@@ -164,6 +164,9 @@ pub struct DirectClass {
     /// See `tried`.
     #[serde(with = "nan_as_null")]
     pub kept: f64,
+    /// Of `price`, what buffers have not saved each by itself. copytune up to 0.1.0 did not save it.
+    #[serde(with = "nan_as_null")]
+    pub deficit: f64,
     /// `potential` and `price` of messages of ever other bounds, which are read as parts of promoted memory. copytune up to 0.1.0 did not
     /// save them.
     #[serde(with = "nan_as_null")]

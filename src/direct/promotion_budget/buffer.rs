@@ -1,7 +1,7 @@
 //! What a buffer has shown, and whether it is to be promoted.
 
 use super::account::{Account, Class};
-use super::worth::Advice;
+use super::worth::{Advice, in_all};
 use super::{KernelCopy, Urgency};
 
 /// Kernel copies of a buffer before it is asked for.
@@ -53,6 +53,8 @@ pub struct Buffer {
     gains: u32,
     /// How often in a row the promotion was lost early.
     losses: u32,
+    /// What is left of the price when it was met that it could not have saved yet, if it has a history of its own.
+    deficit: u64,
     /// Of what is read in parts: the price of the latest promotion that came, and what direct copies have saved since.
     paid: u64,
     saved: u64,
@@ -179,6 +181,11 @@ impl Buffer {
         if self.reads == 0 {
             let worth = &mut class.shown(self.is_of_parts).now;
             worth.price = worth.price.saturating_add(copy.price);
+            if !self.is_of_parts {
+                // One that is met again, elsewhere or anew, is another one.
+                self.deficit = copy.price;
+                worth.deficit = worth.deficit.saturating_add(copy.price);
+            }
             if urgency == Urgency::Unknown {
                 self.joined = copy.price;
                 class.group.join(copy.price, copy.around);
@@ -280,6 +287,7 @@ impl Buffer {
             }
             Advice::None if self.is_of_parts => (usual >> self.trust(), false),
             Advice::None => (usual, account.pays(copy.bytes, copy.gain)),
+            Advice::Mixed => (usual, false),
         };
         let left = wanted.saturating_sub(self.missed);
         let is_enough = left == 0 || (is_known && copy.gain > 0);
@@ -336,9 +344,12 @@ impl Buffer {
 
     /// A direct copy saves so much, or would have saved it.
     #[inline]
-    fn could_save(&self, class: &mut Class, gain: u64) {
+    fn could_save(&mut self, class: &mut Class, gain: u64) {
         let worth = &mut class.shown(self.is_of_parts).now;
         worth.potential = worth.potential.saturating_add(gain);
+        let covered = in_all(gain).min(self.deficit);
+        self.deficit -= covered;
+        worth.deficit = worth.deficit.saturating_sub(covered);
     }
 
     /// What was asked for came, as is seen by a message of so many bytes: it begins anew, and what was spent counts. For what is read

@@ -139,12 +139,14 @@ pub fn set(candidates: Vec<Candidate>, classes: &[DirectClass]) {
                     price: told(class.price),
                     tried: told(class.tried),
                     kept: told(class.kept),
+                    deficit: told(class.deficit),
                 },
                 parts: Worth {
                     potential: told(class.parts_potential),
                     price: told(class.parts_price),
                     tried: told(class.parts_tried),
                     kept: told(class.parts_kept),
+                    deficit: 0,
                 },
             },
             costs: Costs {

@@ -19,6 +19,7 @@ impl Reader {
                 price: seconds(paid.worth.price),
                 tried: seconds(paid.worth.tried),
                 kept: seconds(paid.worth.kept),
+                deficit: seconds(paid.worth.deficit),
                 parts_potential: seconds(paid.parts.potential),
                 parts_price: seconds(paid.parts.price),
                 parts_tried: seconds(paid.parts.tried),
