@@ -16,7 +16,7 @@ const IN_VAIN: u64 = 4;
 const FORGIVEN: u64 = 16;
 
 /// Where buffers leave one part in so many of the price unpaid, they are not alike. HPCC's rings of 2 MB would save ten times what all of
-/// that length cost; its FFT, whose buffers are sent two or three times, took half as long again by promotions at the first send.
+/// that length cost; its FFT took half as long again by promotions at the first send (docs/results.md, programs of others).
 const MIXED: u64 = 8;
 
 /// What direct copies of all messages would have saved, and what promoting each buffer at its first send would have cost.

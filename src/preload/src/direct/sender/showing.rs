@@ -52,8 +52,8 @@ pub enum Until {
     },
 }
 
-/// Polls that may come in vain while a message of so many bytes is shown. Each takes 60 ns longer than without a notice, and a receiver
-/// begins to read within a microsecond or two if it waits already. Then it copies a page in less time than a poll takes.
+/// Polls that may come in vain while a message of so many bytes is shown, as each takes longer than without a notice: some until a receiver
+/// that waits has begun to read, and one for each page that it copies.
 pub fn polls_worth(bytes: u64) -> u32 {
     const BEFORE_THE_COPY: f64 = 32.0;
     ((BEFORE_THE_COPY + bytes as f64 / PAGE as f64) * wait_factor()) as u32
