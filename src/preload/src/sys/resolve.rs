@@ -3,7 +3,7 @@
 use crate::sys::elf::{Dynamic, Name};
 use crate::sys::{log, modules};
 use core::ffi::{CStr, c_void};
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, Range};
 
 /// What a call of an MPI function that the loaded MPI library does not have answers: MPI_ERR_OTHER of Open MPI
 /// (16), which MPICH knows as MPI_ERR_INTERN.
@@ -48,22 +48,19 @@ pub fn search(name: &CStr) -> *const u8 {
     core::ptr::null()
 }
 
-/// The function of that name if one loaded module alone defines it, so that whoever calls it calls that one; else null.
-pub fn only(name: &CStr) -> *const u8 {
+/// Where the code of the function of that name lies if one loaded module alone defines it, so that whoever calls it calls that one.
+pub fn only(name: &CStr) -> Option<Range<usize>> {
     let mut found = None;
     let several = modules::each(|info, _| {
         let module = Dynamic::of(info);
-        match module.and_then(|module| module.defined(Name::new(name))) {
+        match module.and_then(|module| module.code(Name::new(name))) {
             Some(_) if found.is_some() => return ControlFlow::Break(()),
-            Some(address) => found = Some(address),
+            Some(code) => found = Some(code),
             None => {}
         }
         ControlFlow::Continue(())
     });
-    match (found, several) {
-        (Some(address), None) => address as *const u8,
-        _ => core::ptr::null(),
-    }
+    found.filter(|_| several.is_none())
 }
 
 /// The address of a symbol of the MPI library or the program: the program's copy of a variable comes first, as

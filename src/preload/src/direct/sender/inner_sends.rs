@@ -7,12 +7,10 @@
 
 use crate::direct::sender::promotion;
 use crate::direct::transparency::bindings::Others;
-use crate::sys::elf::{Dynamic, Name};
-use crate::sys::{modules, phase, resolve};
+use crate::sys::{phase, resolve};
 use copytune_protocol::requests::MIN_DIRECT_BYTES;
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_void};
-use core::ops::{ControlFlow, Range};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicUsize};
 
@@ -42,8 +40,8 @@ impl Function {
     }
 
     fn find(&self) {
-        let found = resolve::only(self.name);
-        self.next.store(found.cast_mut(), Release);
+        let found = resolve::only(self.name).map_or(0, |code| code.start);
+        self.next.store(found as *mut u8, Release);
     }
 
     #[inline(always)]
@@ -87,7 +85,7 @@ pub fn find_next(packed_bytes: PackedBytes) {
     }
     let mut is_found = false;
     for (name, start, end) in &SENDING {
-        if let Some(code) = code_of(name) {
+        if let Some(code) = resolve::only(name) {
             start.store(code.start, Relaxed);
             end.store(code.end, Relaxed);
             is_found = true;
@@ -96,22 +94,6 @@ pub fn find_next(packed_bytes: PackedBytes) {
     if is_found {
         OPEN_MPI.find();
     }
-}
-
-/// Where the code of an exported function lies, if one module alone defines it.
-fn code_of(name: &CStr) -> Option<Range<usize>> {
-    let mut found = None;
-    let several = modules::each(|info, _| {
-        let module = Dynamic::of(info);
-        let code = module.and_then(|module| module.code(Name::new(name)));
-        match (code, &found) {
-            (Some(_), Some(_)) => return ControlFlow::Break(()),
-            (Some(code), None) => found = Some(code),
-            (None, _) => {}
-        }
-        ControlFlow::Continue(())
-    });
-    found.filter(|_| several.is_none())
 }
 
 /// What stands for a function that begins sends, and what it goes on to.
@@ -143,9 +125,6 @@ struct Parameters {
 const HAS_DATATYPE: u32 = 1 << 3;
 /// The lowest bits of a datatype of UCX, 0 where its elements follow one another without a gap; above them lies their length.
 const KIND_BITS: u32 = 3;
-
-type SendBy =
-    unsafe extern "C" fn(*const c_void, usize, usize, u64, *const Parameters) -> *const c_void;
 
 /// Goes on to the next function, unless the message may be long: short ones pay these two instructions. The third argument is a count.
 macro_rules! hook {
@@ -181,11 +160,7 @@ unsafe extern "C" fn send_by_ucx(
     parameters: *const Parameters,
 ) -> *const c_void {
     // SAFETY: only called in place of the next function, with its arguments (`hook`).
-    unsafe {
-        look_by(buffer, count, parameters);
-        let next: SendBy = core::mem::transmute(UCX.next());
-        next(endpoint, buffer, count, tag, parameters)
-    }
+    unsafe { send_by(&UCX, endpoint, (buffer, count), tag, parameters) }
 }
 
 unsafe extern "C" fn send_synchronously_by_ucx(
@@ -196,17 +171,21 @@ unsafe extern "C" fn send_synchronously_by_ucx(
     parameters: *const Parameters,
 ) -> *const c_void {
     // SAFETY: as above.
-    unsafe {
-        look_by(buffer, count, parameters);
-        let next: SendBy = core::mem::transmute(UCX_SYNCHRONOUS.next());
-        next(endpoint, buffer, count, tag, parameters)
-    }
+    unsafe { send_by(&UCX_SYNCHRONOUS, endpoint, (buffer, count), tag, parameters) }
 }
 
 /// # Safety
-/// The arguments are those of UCX's function.
+/// The arguments are those of UCX's function, which is known.
 #[inline(always)]
-unsafe fn look_by(buffer: usize, count: usize, parameters: *const Parameters) {
+unsafe fn send_by(
+    function: &Function,
+    endpoint: *const c_void,
+    (buffer, count): (usize, usize),
+    tag: u64,
+    parameters: *const Parameters,
+) -> *const c_void {
+    type Send =
+        unsafe extern "C" fn(*const c_void, usize, usize, u64, *const Parameters) -> *const c_void;
     // SAFETY: UCX is given a live structure, and reads the datatype under the same condition.
     let datatype = unsafe {
         match (*parameters).given & HAS_DATATYPE {
@@ -215,6 +194,11 @@ unsafe fn look_by(buffer: usize, count: usize, parameters: *const Parameters) {
         }
     };
     look(buffer, count, datatype);
+    // SAFETY: as the caller promises.
+    unsafe {
+        let next: Send = core::mem::transmute(function.next());
+        next(endpoint, buffer, count, tag, parameters)
+    }
 }
 
 unsafe extern "C" fn send_by_old_ucx(

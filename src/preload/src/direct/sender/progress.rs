@@ -66,7 +66,8 @@ pub fn find_next() {
         (&OPEN_MPI, c"opal_progress"),
         (&UCX, c"ucp_worker_progress"),
     ] {
-        next.0.store(resolve::only(name).cast_mut(), Release);
+        let found = resolve::only(name).map_or(0, |code| code.start);
+        next.0.store(found as *mut u8, Release);
     }
 }
 
