@@ -46,6 +46,8 @@ pub struct Entry<C> {
     pub routines: Vec<&'static str>,
     /// What the models predict of each in seconds; infinity where they do not.
     pub predicted: Vec<f64>,
+    /// The best by an earlier run; none: none is known.
+    pub earlier: Option<&'static str>,
     /// Roughly the microseconds of one timing.
     pub length: f64,
 }
@@ -63,7 +65,8 @@ impl<C> Entry<C> {
         let pick = self.pick();
         let mut judged = vec![pick];
         for &routine in &self.routines {
-            let takes_part = routine == self.libc() || routine == reference || routine == fixed;
+            let others = [self.libc(), reference, fixed];
+            let takes_part = others.contains(&routine) || self.earlier == Some(routine);
             if takes_part && routine != pick {
                 judged.push(routine);
             }
@@ -121,6 +124,9 @@ pub struct Judged {
     pub penalty: Interval,
     /// The same, judged again.
     pub again: Option<Interval>,
+    /// By how much the best of an earlier run is slower than the reference, in percent; none: no such run is known.
+    #[serde(default)]
+    pub earlier: Option<f64>,
     /// By how much the reference is slower than itself, in percent: luck.
     pub itself: f64,
     /// How many times as fast the pick is as libc's memcpy.
@@ -136,7 +142,7 @@ pub struct Judged {
 }
 
 /// The cells judged, and the best fixed routine.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Contest {
     /// In the entries' order.
     pub judged: Vec<Judged>,
@@ -292,6 +298,12 @@ fn judge<T: Timer>(
         true => Some(NONE),
         false => slowdown(pick, of(&found.reference)),
     };
+    let earlier = entry
+        .earlier
+        .map(|earlier| match earlier == found.reference {
+            true => 0.0,
+            false => slowdown(of(earlier), of(&found.reference)).map_or(f64::NAN, |of| of.estimate),
+        });
     let itself = times
         .last()
         .and_then(|it| slowdown(it, of(&found.reference)));
@@ -309,6 +321,7 @@ fn judge<T: Timer>(
         reference: found.reference.clone(),
         penalty: penalty.ok_or_else(|| format!("{}: the times cannot be compared", entry.title))?,
         again: None,
+        earlier,
         itself: itself.map_or(f64::NAN, |of| of.estimate),
         gain: times_as_fast(libc),
         best_gain: faster(of(&found.reference), libc),

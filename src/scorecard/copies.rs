@@ -53,6 +53,7 @@ pub fn entries(
             group: title(state.name(), cores),
             bytes,
             predicted: predicted.collect(),
+            earlier: None,
             routines,
             length: cell.length(),
         })

@@ -89,6 +89,7 @@ pub fn entries(
                 cell: Sending { messages, bytes },
                 bytes,
                 predicted: predicted.collect(),
+                earlier: None,
                 routines,
                 // A message in both directions, some GB/s, and a share of the process's start.
                 length: 3000.0 + bytes as f64 / 500.0,

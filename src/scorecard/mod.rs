@@ -7,6 +7,7 @@
 mod contest;
 mod copies;
 mod drawing;
+mod earlier;
 mod messages;
 mod score;
 mod searches;
@@ -30,6 +31,7 @@ use crate::state::calibration::Calibration;
 use crate::stats::Interval;
 use crate::timing::{Nearness, State, pin, processors};
 use contest::{Contest, Rounds, hold};
+pub use earlier::Earlier;
 use score::Score;
 use searches::Case;
 use serde_json::json;
@@ -61,6 +63,8 @@ pub struct Request {
     pub calibration: Calibration,
     /// Spaces to search; none: nothing is searched.
     pub measured: Option<Measured>,
+    /// What an earlier run found in the same cells, if one is known.
+    pub earlier: Option<Earlier>,
     /// What messages are sent with; none: no messages are sent.
     pub mpi: Option<Mpi>,
 }
@@ -107,6 +111,9 @@ const MESSAGES: [Rounds; 2] = [
         again: 8,
     },
 ];
+
+/// Name of the contest of single copies.
+const COPIES_NAME: &str = "copies";
 
 /// So long processors are waited for, in all, that are further apart than when the models were made; the same where it must be quick.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(5)];
@@ -173,7 +180,8 @@ fn copies_contest(
     let mut conditions = conditions(&request.calibration);
     conditions.retain(|of| other.is_some() || !needs_other(of));
     let (cells, features, seed) = (request.cells, request.features, request.seed);
-    let entries = copies::entries(predictor, &conditions, cells, features, seed);
+    let mut entries = copies::entries(predictor, &conditions, cells, features, seed);
+    recall(request, COPIES_NAME, &mut entries);
     if entries.is_empty() {
         return Err(
             "the models cover nothing that can be measured here: calibrate again, or give the process a second core".to_owned(),
@@ -191,7 +199,13 @@ fn copies_contest(
             own.map_or(Ok(()), pin)?;
             let mut timer = copies::Copies::new(&entries, (other, nearness), features)?;
             let contest = hold(
-                "copies", &entries, rounds, seed, &mut timer, &journal, progress,
+                COPIES_NAME,
+                &entries,
+                rounds,
+                seed,
+                &mut timer,
+                &journal,
+                progress,
             )?;
             Ok((contest, journal))
         });
@@ -199,6 +213,13 @@ fn copies_contest(
             .join()
             .unwrap_or_else(|_| Err("the benchmark failed inside; please report it".to_owned()))
     })
+}
+
+/// Tells the cells what an earlier run found.
+fn recall<C>(request: &Request, of: &str, entries: &mut [contest::Entry<C>]) {
+    if let Some(earlier) = &request.earlier {
+        earlier.recall(of, entries);
+    }
 }
 
 /// One for each MPI library.
@@ -215,7 +236,8 @@ fn messages_contests(
     for library in &mpi.libraries {
         let title = library.family.title();
         let (features, seed) = (request.features, request.seed);
-        let entries = messages::entries(predictor, library, request.messages, features, seed);
+        let mut entries = messages::entries(predictor, library, request.messages, features, seed);
+        recall(request, library.family.key(), &mut entries);
         let rounds = rounds(request, MESSAGES);
         progress.plan(contest::length(&entries, rounds));
         progress.step(&format!("{title}: compiling"));
@@ -247,7 +269,7 @@ fn findings(
     nanoseconds: f64,
 ) -> Findings {
     let contests = || {
-        std::iter::once(("copies", copies))
+        std::iter::once((COPIES_NAME, copies))
             .chain(messages.iter().map(|(of, contest)| (*of, contest)))
     };
     let scores: Vec<(&str, Vec<Score>)> = contests()
@@ -348,6 +370,12 @@ fn notes(request: &Request, copies: &Contest, messages: &[(&'static str, Contest
         "A pick is judged by turns with the reference, in times of their own: the reference is the best by a scan and a choice before. Within: slower by at most 5 %; at last: by the second judging where there was one; the best beside itself: the same of the reference and itself, what right picks would have. As good: not shown to be slower. Penalties have their sign, since noise alone makes half of equal picks faster. Those that may be more than 5 % were judged again.".to_owned(),
         format!("Best fixed routine: {} for copies{}.", copies.fixed, messages.iter().map(|(of, contest)| format!(", {} with {of}", contest.fixed)).collect::<String>()),
     ];
+    if let Some(earlier) = &request.earlier {
+        notes.push(format!(
+            "An earlier run's best: what searching each cell had found on {}, judged by turns with the others; no model can be expected to pick better.",
+            crate::units::date(earlier.measured_at)
+        ));
+    }
     if request.measured.is_none() {
         notes.push("No search was compared: name a file that `copytune bench space --json FILE` has written.".to_owned());
     }

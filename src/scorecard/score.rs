@@ -24,6 +24,8 @@ pub struct Score {
     pub at_last: Interval,
     /// References that are slower than themselves by no more than 5 %: what right picks would have.
     pub itself: Interval,
+    /// What an earlier run found to be the best, as far as one is known: slower by no more than 5 %, and the mean of all.
+    pub earlier: Option<(Interval, f64)>,
     /// Mean penalty of the picks that are shown to be slower; none where all are as good.
     pub when_wrong: Option<f64>,
     /// Mean penalty of all picks. One that is faster than the reference counts with its sign: else noise alone would be a penalty.
@@ -73,6 +75,7 @@ impl Score {
             within: near(&|of| of.penalty.estimate),
             at_last: near(&penalty),
             itself: near(&|of| of.itself),
+            earlier: earlier(judged),
             when_wrong: wrong.mean(),
             expected: stats::mean_interval(&all, CONFIDENCE),
             worst: (penalty(far), far.title.clone()),
@@ -103,6 +106,14 @@ impl Score {
 /// The latest word on a pick's penalty.
 fn penalty(of: &Judged) -> f64 {
     of.again.unwrap_or(of.penalty).estimate
+}
+
+/// What the best of an earlier run has now.
+fn earlier(judged: &[&Judged]) -> Option<(Interval, f64)> {
+    let known: Vec<f64> = judged.iter().filter_map(|of| of.earlier).collect();
+    let near = known.iter().filter(|&&penalty| penalty <= NEAR).count();
+    let mean = known.iter().copied().collect::<Moments>().mean()?;
+    Some((wilson(near, known.len()), mean))
 }
 
 /// Share in percent with its 95 % interval (Wilson 1927, J. Am. Stat. Assoc. 22, 209), which is right near 0 and 100 % too.
@@ -136,6 +147,7 @@ mod tests {
                 high: 2.0 * penalty.0 - penalty.1,
             },
             again: None,
+            earlier: None,
             itself: 6.0 * penalty.0 / 20.0,
             gain,
             best_gain: 1.2 * gain,

@@ -66,6 +66,7 @@ fn entries(cells: u64, wrong: u64) -> Vec<Entry<u64>> {
             bytes: 64 + cell,
             routines: ROUTINES.to_vec(),
             predicted,
+            earlier: None,
             length: 1.0,
         }
     };
@@ -302,6 +303,7 @@ fn findings_hold_the_targets_tables_and_lines() {
         features: Features::ERMS,
         calibration: made(),
         measured: None,
+        earlier: None,
         mpi: None,
     };
     let found = findings(&request, &copies, &[], &[], 50.0);
@@ -339,4 +341,90 @@ fn findings_hold_the_targets_tables_and_lines() {
 fn a_prediction_is_timed() {
     let nanoseconds = speed::prediction(&made(), 1).expect("models");
     assert!(nanoseconds > 0.0 && nanoseconds.is_finite());
+}
+
+/// An earlier run's file, whose best is that of the entries, but in every `wrong`-th cell the routine six further on.
+fn earlier(dir: &Path, wrong: u64) -> PathBuf {
+    let judged = entries(240, 1000).into_iter().map(|entry| {
+        let off = if entry.cell % wrong == wrong - 1 { 6 } else { 0 };
+        let best = ROUTINES[((entry.cell + off) % 12) as usize];
+        json!({
+            "title": entry.title, "group": entry.group, "bytes": entry.bytes, "pick": best, "reference": best,
+            "penalty": {"estimate": 0.0, "low": 0.0, "high": 0.0}, "again": null, "itself": 0.0, "gain": 1.0, "best_gain": 1.0,
+            "over_fixed": 1.0, "seconds": 1e-6, "error": null,
+        })
+    });
+    let contest = json!({ "fixed": "avx2", "judged": judged.collect::<Vec<_>>() });
+    let file = json!({
+        "benchmark": NAME, "measured_at": 1_700_000_000,
+        "data": { "contests": [{ "of": "test", "contest": contest }] },
+    });
+    let path = dir.join("earlier.json");
+    std::fs::write(&path, file.to_string()).expect("writable");
+    path
+}
+
+#[test]
+fn the_best_of_an_earlier_run_is_judged_beside_the_pick() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = earlier(dir.path(), 20);
+    let known = Earlier::read(&path).expect("results");
+    assert_eq!(known.measured_at, 1_700_000_000);
+    let mut entries = entries(240, 1000);
+    let mut timer = Modelled {
+        seconds,
+        noise: 0.01,
+        asked: 0,
+    };
+    let mut judge = |of: &str| {
+        known.recall(of, &mut entries);
+        let dir = tempfile::tempdir().expect("a directory");
+        let journal = journal(dir.path());
+        let mut progress = Progress::new(1.0);
+        let found = hold(
+            "test",
+            &entries,
+            COPIES[0],
+            7,
+            &mut timer,
+            &journal,
+            &mut progress,
+        );
+        Score::table("all", &found.expect("a contest").judged)
+    };
+    let scores = judge("test");
+    let all = scores.last().expect("all");
+    let (share, loss) = all.earlier.expect("an earlier run");
+    // 11 of the 220 cells have another best now, some 42 % slower (libc's in one of them, 100 %).
+    let wrong = entries_wrong(20);
+    let expected = 100.0 * (1.0 - wrong as f64 / 220.0);
+    assert!((share.estimate - expected).abs() < 0.1, "{share:?}");
+    assert!((1.5..4.0).contains(&loss), "{loss}");
+    assert!(all.within.estimate > 99.0, "the models pick as before");
+    // Of other cells nothing is known.
+    assert!(judge("other").iter().all(|score| score.earlier.is_none()));
+}
+
+fn entries_wrong(wrong: u64) -> usize {
+    let entries = entries(240, 1000).into_iter();
+    entries
+        .filter(|entry| entry.cell % wrong == wrong - 1)
+        .count()
+}
+
+#[test]
+fn other_files_than_results_are_refused_by_a_sentence() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("other.json");
+    let missing = Earlier::read(&path).expect_err("no file");
+    assert!(missing.contains("cannot be read"), "{missing}");
+    for text in [
+        "",
+        "[1",
+        r#"{"benchmark": "copy", "measured_at": 1, "data": {"contests": []}}"#,
+    ] {
+        std::fs::write(&path, text).expect("writable");
+        let wrong = Earlier::read(&path).expect_err("no results");
+        assert!(wrong.contains("--json") && !wrong.contains('\n'), "{wrong}");
+    }
 }

@@ -7,7 +7,7 @@ use copytune_core::bench::journal::Journal;
 use copytune_core::bench::space::Measured;
 use copytune_core::bench::{self, conditions};
 use copytune_core::options;
-use copytune_core::scorecard::{Mpi, NAME, Request, measure};
+use copytune_core::scorecard::{Earlier, Mpi, NAME, Request, measure};
 use copytune_core::state::calibration::{Machine, find};
 
 use super::outputs::Outputs;
@@ -49,6 +49,10 @@ pub struct Args {
     /// The preload library [default: $COPYTUNE_LIB, else the one that belongs to this command]
     #[arg(long, value_name = "FILE")]
     lib: Option<PathBuf>,
+    /// Judge what an earlier run found to be the best in the same cells too (a file that --json has written; name its --seed): the bound of
+    /// what a model can pick
+    #[arg(long, value_name = "FILE", requires = "seed")]
+    earlier: Option<PathBuf>,
     /// Seed of cells and orders [default: from the clock]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -73,6 +77,7 @@ impl Args {
             })?),
             None => None,
         };
+        let earlier = self.earlier.as_deref().map(Earlier::read).transpose()?;
         self.outputs.check_writable()?;
         let usual = |given: Option<u32>, usual: u32, quick: u32| given.unwrap_or(if self.quick { quick } else { usual });
         let (cells, messages) = (usual(self.cells, 400, 48), usual(self.messages, 60, 0));
@@ -85,12 +90,13 @@ impl Args {
         let mut known = conditions(libraries, shim);
         // A seed from the clock is none of the conditions: it is kept itself.
         known.push(format!(
-            "{} {cells} {messages} {:?} {:?} {} {}",
+            "{} {cells} {messages} {:?} {:?} {} {} {:?}",
             self.quick,
             self.seed,
             features.names(),
             path.display(),
-            calibration.measured_at
+            calibration.measured_at,
+            earlier.as_ref().map(|earlier| earlier.measured_at)
         ));
         let journal = Journal::open(&options::cache_dir(), NAME, &known, self.anew)?;
         let request = Request {
@@ -102,6 +108,7 @@ impl Args {
             features,
             calibration,
             measured,
+            earlier,
             mpi,
         };
         self.outputs.emit(measure(&request, journal)?)
