@@ -1,6 +1,6 @@
 //! Calibration: the machine is timed once, and models say what copies take on it (docs/models.md).
 //!
-//! [`plan`] says what is timed, [`rounds`] times it and [`race`] what of it again, this file makes models of the times, [`prediction`] answers what they are for,
+//! [`plan`] says what is timed, [`turns`] what of it next and [`race`] what not again, [`rounds`] times it, this file makes models of the times, [`prediction`] answers what they are for,
 //! [`tables`] and [`page`] show them. [`mechanisms`] does the same for the ways of messages, [`memory`] for the cost functions of memory
 //! that processors share.
 
@@ -13,6 +13,7 @@ pub mod prediction;
 mod race;
 mod rounds;
 pub mod tables;
+mod turns;
 
 use crate::bench::journal::Journal;
 use crate::bench::{self, Progress};
@@ -45,7 +46,7 @@ pub struct Request {
     pub features: Features,
 }
 
-/// The times of one series: for each of its points, one of each of the first rounds, of all or of some.
+/// The times of one series: for each of its points, one of each of its turns. All points of a size lie alike in the same turn.
 type Times = Vec<Vec<f64>>;
 
 /// Measures this machine, in the time that is given, and gives the models with the samples that they were made of; what an interrupted calibration has kept is not measured again.
@@ -117,10 +118,14 @@ fn measure(
 /// One sentence where processors that had been moved apart were waited for.
 fn waited(timed: &rounds::Timed) -> Option<String> {
     let nanoseconds = 1e9 * timed.distance?;
-    (timed.waited > 0.0).then(|| {
+    let apart = match timed.apart {
+        0 => String::new(),
+        copies => format!(", and {copies} copies were timed while they were"),
+    };
+    (timed.waited > 0.0 || timed.apart > 0).then(|| {
         format!(
             "the two processors were {nanoseconds:.0} ns apart, there and back, and further for some time, as those of virtual machines are \
-             that are moved: {:.1} s were spent waiting for them. While they are apart other routines may be the fastest",
+             that are moved: {:.1} s were spent waiting for them{apart}. While they are apart other routines may be the fastest",
             timed.waited
         )
     })

@@ -24,10 +24,8 @@ pub fn is_known(times: &[Times], rounds: u32) -> bool {
     rounds > LEAST_ROUNDS && half_width(spread, rounds) <= KNOWN
 }
 
-/// For each point of a series, whether it is to be timed again: where it may be the fastest of its size, and the default. What was left out
-/// once stays out, so that a point's times are those of the first rounds, one of each.
+/// For each point of a series, whether it is to be timed again: where it may be the fastest of its size, and the default.
 pub fn wanted(series: &Series, times: &Times) -> Vec<bool> {
-    let rounds = times.iter().map(Vec::len).max().unwrap_or(0);
     let medians: Vec<Option<f64>> = times.iter().map(|times| stats::median(times)).collect();
     let mut fastest: HashMap<usize, f64> = HashMap::new();
     for (point, median) in series.points.iter().zip(&medians) {
@@ -37,7 +35,7 @@ pub fn wanted(series: &Series, times: &Times) -> Vec<bool> {
     let is_wanted = |at: usize| {
         let point = &series.points[at];
         let is_near = |median: f64| median <= fastest[&point.bytes] * (1.0 + BEHIND);
-        times[at].len() == rounds && (point.id == DEFAULT || medians[at].is_none_or(is_near))
+        point.id == DEFAULT || medians[at].is_none_or(is_near)
     };
     (0..series.points.len()).map(is_wanted).collect()
 }

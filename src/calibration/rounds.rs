@@ -1,8 +1,8 @@
 //! Times a calibration's series, by rounds, until the time is over: everything until times are known well enough, then those only that
 //! may be the fastest, for whose choice it matters.
 
-use super::plan::{ROUNDS, Series};
-use super::race::{is_known, wanted};
+use super::plan::Series;
+use super::turns::{At, Next, Queues, Turns, takes_both};
 use super::{Request, Times};
 use crate::bench::Progress;
 use crate::bench::journal::Journal;
@@ -25,6 +25,8 @@ pub struct Timed {
     pub seconds: f64,
     /// Seconds of these that processors were waited for that had been moved apart.
     pub waited: f64,
+    /// Copies that take both processors and were timed while these were apart.
+    pub apart: usize,
     /// Seconds that a word took between the two cores and back, at the least; `None`: one core.
     pub distance: Option<f64>,
 }
@@ -34,8 +36,9 @@ pub struct Timed {
 struct Step {
     seconds: f64,
     waited: f64,
+    apart: usize,
     distance: Option<f64>,
-    /// For each point of each series, unless it was not wanted; `None`: there was no time for all of them.
+    /// For each point of each series, unless it was not wanted or was left for the next round; `None`: there was no time for all of them.
     times: Option<Vec<Vec<Option<f64>>>>,
 }
 
@@ -51,73 +54,63 @@ pub fn run(
     journal: &Journal,
     (progress, after): (&mut Progress, f64),
 ) -> Result<Timed, String> {
-    let mut timed = Timed {
-        times: plan
-            .iter()
-            .map(|series| vec![Vec::new(); series.points.len()])
-            .collect(),
-        rounds: 0,
-        seconds: 0.0,
-        waited: 0.0,
-        distance: None,
-    };
+    let mut turns = Turns::new(plan);
+    let (mut taken, mut waited, mut apart) = (0.0, 0.0, 0);
     let budget = request.time.as_secs_f64();
     // On a thread of its own, so that this one is not bound to a processor.
     std::thread::scope(|scope| {
         let mut worker: Option<Worker> = None;
-        let (mut latest, mut all) = (0.0, true);
+        let mut latest = 0.0;
         for number in 0..MOST_ROUNDS {
-            let left = budget - timed.seconds;
+            let left = budget - taken;
             if latest > left {
                 break;
             }
-            all = all && timed.rounds < ROUNDS && !is_known(&timed.times, timed.rounds);
-            let name = format!(
-                "round {}{}",
-                number + 1,
-                if all { "" } else { ", the fastest" }
-            );
+            let wanted = turns.wanted();
+            let only = if turns.is_all() { "" } else { ", the fastest" };
+            let name = format!("round {}{only}", number + 1);
             progress.step(&name);
             let step = journal.step(&name, || {
                 let worker = match &mut worker {
                     Some(worker) => worker,
-                    none => none.insert(Worker::start(scope, plan, *request, processors)?),
+                    none => {
+                        let distance = turns.distance();
+                        none.insert(Worker::start(scope, plan, *request, processors, distance)?)
+                    }
                 };
-                let of = |(series, times): (&Series, &Times)| match all {
-                    true => vec![true; series.points.len()],
-                    false => wanted(series, times),
-                };
-                let wanted = plan.iter().zip(&timed.times).map(of).collect();
                 worker.time(Task {
                     number,
                     wanted,
+                    counts: turns.counts(),
+                    may_leave: turns.may_leave(),
                     left: Duration::from_secs_f64(left.max(0.0)),
                 })
             })?;
-            timed.seconds += step.seconds;
-            timed.waited += step.waited;
-            let distances = timed.distance.into_iter().chain(step.distance);
-            timed.distance = distances.reduce(f64::min);
+            taken += step.seconds;
+            waited += step.waited;
             progress.advance(step.seconds);
             let Some(round) = step.times else {
                 break;
             };
-            for (times, round) in timed.times.iter_mut().zip(round) {
-                for (times, seconds) in times.iter_mut().zip(round) {
-                    times.extend(seconds);
-                }
-            }
+            apart += step.apart;
+            turns.add(round, step.distance);
             latest = step.seconds;
-            timed.rounds += u32::from(all);
             let rounds_left = f64::from(MOST_ROUNDS - number - 1) * latest;
-            progress.plan(rounds_left.min(budget - timed.seconds).max(0.0) + after);
+            progress.plan(rounds_left.min(budget - taken).max(0.0) + after);
         }
-        if timed.rounds == 0 {
+        if turns.rounds() == 0 {
             return Err(format!(
                 "{budget:.0} s are not enough for a single round; give it more with --minutes"
             ));
         }
-        Ok(timed)
+        Ok(Timed {
+            rounds: turns.rounds(),
+            seconds: taken,
+            waited,
+            apart,
+            distance: turns.distance(),
+            times: turns.into_times(),
+        })
     })
 }
 
@@ -127,6 +120,10 @@ struct Task {
     number: u32,
     /// Which points of each series.
     wanted: Vec<Vec<bool>>,
+    /// How often each was timed before.
+    counts: Vec<Vec<u32>>,
+    /// Whether what takes both processors may be left for the next round.
+    may_leave: bool,
     /// There is time for no more.
     left: Duration,
 }
@@ -138,12 +135,13 @@ struct Worker {
 }
 
 impl Worker {
-    /// Starts it on the first of the processors.
+    /// Starts it on the first of the processors, which were so near to each other if that is known.
     fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         plan: &'scope [Series],
         request: Request,
         (own, other): (Option<usize>, Option<usize>),
+        distance: Option<f64>,
     ) -> Result<Worker, String> {
         let (tasks, given) = std::sync::mpsc::channel::<Task>();
         let (done, answers) = std::sync::mpsc::channel();
@@ -152,7 +150,7 @@ impl Worker {
             let longest = points.map(|point| point.bytes).max().unwrap_or(0);
             let bound = own.map_or(Ok(()), pin);
             let mut stage = bound.and_then(|()| Stage::new(longest, other));
-            let mut nearness = Nearness::new(None, request.time.mul_f64(MOST_WAITED));
+            let mut nearness = Nearness::new(distance, request.time.mul_f64(MOST_WAITED));
             for task in given {
                 let answer = match &mut stage {
                     Ok(stage) => {
@@ -181,10 +179,10 @@ impl Worker {
 }
 
 /// Of the time, the part in which moved processors may be waited for.
-const MOST_WAITED: f64 = 0.03;
+const MOST_WAITED: f64 = 0.15;
 
-/// Times the wanted points of all series once, those of each in an order that the seed and the round give. While the processors are apart
-/// those have their turn that one of them times alone; if there are none left, it is waited.
+/// Times the wanted points of all series once, those of each in an order that the seed and the round give; what takes both processors and
+/// is left while these are apart is not timed.
 fn time(
     (stage, nearness): (&mut Stage, &mut Nearness),
     plan: &[Series],
@@ -196,42 +194,47 @@ fn time(
     let mut times: Vec<Vec<Option<f64>>> = (plan.iter())
         .map(|series| vec![None; series.points.len()])
         .collect();
-    let [mut alone, mut both] = [false, true].map(|both| queue(plan, request, task, both));
+    let [alone, both] = [false, true].map(|both| queue(plan, request, task, both));
+    let mut queues = Queues { both, alone };
     let (mut looked, mut are_near): (Option<Instant>, bool) = (None, true);
+    let mut apart = 0;
     let is_whole = loop {
         let is_due = looked.is_none_or(|at| at.elapsed() >= BETWEEN_LOOKS);
-        if is_due && !both.is_empty() {
-            are_near = match alone.is_empty() {
-                true => stage.come_near(nearness),
-                false => stage.is_near(nearness),
-            };
+        if is_due && !queues.both.is_empty() {
+            are_near = stage.is_near(nearness);
             looked = Some(Instant::now());
         }
-        let (first, second) = match are_near {
-            true => (&mut both, &mut alone),
-            false => (&mut alone, &mut both),
-        };
-        let Some((of, at)) = first.pop().or_else(|| second.pop()) else {
-            break true;
+        let (of, at) = match queues.next(are_near, task.may_leave) {
+            Next::Time(point) => point,
+            Next::Wait(point) => {
+                are_near = stage.come_near(nearness);
+                looked = Some(Instant::now());
+                point
+            }
+            Next::End => break true,
         };
         if began.elapsed() > task.left {
             break false;
         }
-        times[of][at] = Some(time_point(stage, &plan[of], at, request, task)?);
+        apart += usize::from(!are_near && takes_both(&plan[of]));
+        let turn = task.counts[of][at];
+        times[of][at] = Some(time_point(stage, &plan[of], at, request, turn)?);
     };
     Ok(Step {
         seconds: began.elapsed().as_secs_f64(),
         waited: (nearness.waited() - before).as_secs_f64(),
+        apart,
         distance: nearness.least(),
         times: is_whole.then_some(times),
     })
 }
 
 /// The wanted points of the series that take both processors, or of the others: series by series, each in an order of its own, from the
-/// end on.
-fn queue(plan: &[Series], request: &Request, task: &Task, both: bool) -> Vec<(usize, usize)> {
+/// end on; first those that had fewer turns.
+fn queue(plan: &[Series], request: &Request, task: &Task, both: bool) -> Vec<At> {
     let of = plan.iter().enumerate().rev();
-    of.filter(|(_, series)| series.state.takes_both(series.cores) == both)
+    let mut queue: Vec<At> = of
+        .filter(|(_, series)| takes_both(series) == both)
         .flat_map(|(of, series)| {
             let mut random =
                 Xoshiro256PlusPlus::seed_from_u64(request.seed ^ (u64::from(task.number) << 40));
@@ -240,7 +243,9 @@ fn queue(plan: &[Series], request: &Request, task: &Task, both: bool) -> Vec<(us
             order.retain(|&at| task.wanted[of][at]);
             order.into_iter().map(move |at| (of, at))
         })
-        .collect()
+        .collect();
+    queue.sort_by_key(|&(of, at)| std::cmp::Reverse(task.counts[of][at]));
+    queue
 }
 
 /// Seconds of one copy of one point.
@@ -249,10 +254,10 @@ fn time_point(
     series: &Series,
     at: usize,
     request: &Request,
-    task: &Task,
+    turn: u32,
 ) -> Result<f64, String> {
     let point = &series.points[at];
-    let cell = series.cell(point, request.seed, task.number);
+    let cell = series.cell(point, request.seed, turn);
     let copy = code(point.id, request.features)?;
     // SAFETY: `code` gives only what a CPU with the features can run, and the catalogue's routines keep to CopyFn.
     let seconds = unsafe {

@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-/// Processors that take so many times as long to reach each other as they did were moved: near ones took 50 to 90 ns, others 290 to 340.
+/// Processors that take so many times as long to reach each other as they did were moved: near ones took 50 to 110 ns, others 160 to 390 (AMD
+/// EPYC, a virtual machine of two processors).
 const AWAY: f64 = 2.5;
 /// So often it is to be looked where they are while something is timed.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
@@ -51,7 +52,12 @@ impl Nearness {
     /// Whether so many seconds are about as near as they were at their nearest.
     pub fn is_near(&mut self, distance: f64) -> bool {
         self.least = self.least.min(distance);
-        distance <= self.least * AWAY
+        !Nearness::is_away(distance, self.least)
+    }
+
+    /// Whether processors that are so many seconds apart are further than those that are `least` apart usually are.
+    pub fn is_away(distance: f64, least: f64) -> bool {
+        distance > least * AWAY
     }
 
     /// How many seconds they were apart at the least, if it was measured or known.

@@ -144,40 +144,45 @@ impl Partner {
 }
 
 impl Partner {
-    /// Seconds that a word takes from one core to the other and back: a median.
+    /// Seconds that a word takes from one core to the other and back: the median of some times, of many throws each, so that the clock adds
+    /// nothing to them.
     pub fn distance(&self) -> f64 {
-        const TIMES: u32 = 101;
+        const TIMES: u32 = 9;
+        const THROWS: u32 = 16;
         self.ball.0.store(0, Ordering::Release);
         let task = Task {
-            work: Work::Answer(TIMES),
+            work: Work::Answer(TIMES * THROWS),
             dst: std::ptr::null_mut(),
             layout: Layout::dense(1),
         };
         if (self.tasks.as_ref()).is_none_or(|tasks| tasks.send(task).is_err()) {
             return f64::NAN;
         }
-        let once = |turn: u32| {
-            let began = Instant::now();
+        let throw = |turn: u32| {
             self.ball.0.store(2 * turn + 1, Ordering::Release);
             wait_for(&self.ball, 2 * turn + 2);
-            began.elapsed().as_secs_f64()
         };
-        let times: Vec<f64> = (0..TIMES).map(once).collect();
+        let some = |time: u32| {
+            let began = Instant::now();
+            (time * THROWS..(time + 1) * THROWS).for_each(throw);
+            began.elapsed().as_secs_f64() / f64::from(THROWS)
+        };
+        let times: Vec<f64> = (0..TIMES).map(some).collect();
         receive(&self.seconds);
         crate::stats::median(&times).unwrap_or(f64::NAN)
     }
 }
 
-/// Waits until the other core has thrown it so often. It may have lost its processor to another thread.
+/// Waits until the other core has thrown it so often, without a pause, which would take longer than the way. The other core may have lost
+/// its processor to another thread.
 fn wait_for(ball: &Ball, throw: u32) {
-    const PATIENCE: u32 = 20_000;
+    const PATIENCE: u32 = 100_000;
     let mut turns = 0;
     while ball.0.load(Ordering::Acquire) != throw {
-        match turns < PATIENCE {
-            true => std::hint::spin_loop(),
-            false => std::thread::yield_now(),
-        }
         turns += 1;
+        if turns > PATIENCE {
+            std::thread::yield_now();
+        }
     }
 }
 

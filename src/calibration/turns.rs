@@ -1,0 +1,288 @@
+//! Which points have been timed how often, and which are to be timed next. Knows no clock.
+//!
+//! A virtual machine may move its processors apart for some seconds, and then other routines are the fastest for what takes both
+//! ([`Nearness`]). What one processor does alone has its turn meanwhile; what takes both and had none when everything else was done is left
+//! for the next round, where it comes first. So near and far never mix, and little is waited for.
+
+use super::Times;
+use super::plan::{ROUNDS, Series};
+use super::race::{is_known, wanted};
+use crate::timing::Nearness;
+
+/// A point: of which series, and at which place in it.
+pub type At = (usize, usize);
+
+/// What was timed, for each series of a plan.
+pub struct Turns<'a> {
+    plan: &'a [Series],
+    times: Vec<Times>,
+    /// What is surely not the fastest, and has no further turn.
+    given_up: Vec<Vec<bool>>,
+    /// Whether everything is timed still.
+    all: bool,
+    /// The least distance of the two processors, in seconds.
+    distance: Option<f64>,
+}
+
+impl<'a> Turns<'a> {
+    /// Nothing was timed yet.
+    pub fn new(plan: &'a [Series]) -> Turns<'a> {
+        let each = || plan.iter().map(|series| series.points.len());
+        Turns {
+            plan,
+            times: each().map(|points| vec![Vec::new(); points]).collect(),
+            given_up: each().map(|points| vec![false; points]).collect(),
+            all: true,
+            distance: None,
+        }
+    }
+
+    /// How often everything was timed.
+    pub fn rounds(&self) -> u32 {
+        let each = self.times.iter().flatten().map(Vec::len);
+        each.min().unwrap_or(0) as u32
+    }
+
+    /// How often each point was timed.
+    pub fn counts(&self) -> Vec<Vec<u32>> {
+        let of = |times: &Times| times.iter().map(|times| times.len() as u32).collect();
+        self.times.iter().map(of).collect()
+    }
+
+    /// The least distance of the two processors so far, in seconds.
+    pub fn distance(&self) -> Option<f64> {
+        self.distance
+    }
+
+    /// Which points are to be timed next: all until times are known well enough, then those that may be the fastest.
+    pub fn wanted(&mut self) -> Vec<Vec<bool>> {
+        let rounds = self.rounds();
+        self.all = self.all && rounds < ROUNDS && !is_known(&self.times, rounds);
+        if !self.all {
+            for ((series, times), given_up) in
+                (self.plan.iter().zip(&self.times)).zip(&mut self.given_up)
+            {
+                for (given_up, wanted) in given_up.iter_mut().zip(wanted(series, times)) {
+                    *given_up |= !wanted;
+                }
+            }
+        }
+        let of = |given_up: &Vec<bool>| given_up.iter().map(|given_up| !given_up).collect();
+        self.given_up.iter().map(of).collect()
+    }
+
+    /// Whether everything is timed still.
+    pub fn is_all(&self) -> bool {
+        self.all
+    }
+
+    /// Whether what takes both processors may be left for the next round: it has had half as many turns as the rest, or more.
+    pub fn may_leave(&self) -> bool {
+        let most = |both: bool| {
+            let those = self.plan.iter().zip(&self.times);
+            let those = those.filter(|(series, _)| takes_both(series) == both);
+            let counts = those.flat_map(|(_, times)| times.iter().map(Vec::len));
+            counts.max().unwrap_or(0)
+        };
+        2 * most(true) > most(false)
+    }
+
+    /// Adds what a round has timed, in seconds, and the least distance of the processors so far. Where that shows that they had been apart
+    /// all the time before, what took both of them is forgotten.
+    pub fn add(&mut self, round: Vec<Vec<Option<f64>>>, distance: Option<f64>) {
+        for (times, round) in self.times.iter_mut().zip(round) {
+            for (times, seconds) in times.iter_mut().zip(round) {
+                times.extend(seconds);
+            }
+        }
+        let Some(distance) = distance else {
+            return;
+        };
+        let before = self.distance.unwrap_or(distance);
+        self.distance = Some(before.min(distance));
+        if Nearness::is_away(before, distance) {
+            self.forget_both();
+        }
+    }
+
+    fn forget_both(&mut self) {
+        for ((series, times), given_up) in
+            (self.plan.iter().zip(&mut self.times)).zip(&mut self.given_up)
+        {
+            if takes_both(series) {
+                times.iter_mut().for_each(Vec::clear);
+                given_up.fill(false);
+            }
+        }
+        self.all = true;
+    }
+
+    /// The times of each series.
+    pub fn into_times(self) -> Vec<Times> {
+        self.times
+    }
+}
+
+/// Whether its copies take both processors.
+pub fn takes_both(series: &Series) -> bool {
+    series.state.takes_both(series.cores)
+}
+
+/// What is to be timed in one round, the last ones first.
+pub struct Queues {
+    pub both: Vec<At>,
+    pub alone: Vec<At>,
+}
+
+/// What is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// This point.
+    Time(At),
+    /// To wait for the processors, and then this point.
+    Wait(At),
+    /// Nothing more in this round.
+    End,
+}
+
+impl Queues {
+    /// While the processors are near, what takes both has its turn, and then the rest; while they are apart, the other way round, and then
+    /// what takes both waits for them or is left for the next round.
+    pub fn next(&mut self, are_near: bool, may_leave: bool) -> Next {
+        let next = match are_near {
+            true => self.both.pop().or_else(|| self.alone.pop()),
+            false => self.alone.pop(),
+        };
+        match next {
+            Some(at) => Next::Time(at),
+            None if may_leave => Next::End,
+            None => self.both.pop().map_or(Next::End, Next::Wait),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::small_plan;
+    use super::*;
+    use crate::routines::RoutineId;
+
+    const NEAR: f64 = 60e-9;
+    const FAR: f64 = 310e-9;
+
+    /// A round in which every wanted point takes a second, or only what one processor does alone.
+    fn round(turns: &mut Turns, both_too: bool) -> Vec<Vec<Option<f64>>> {
+        let plan = turns.plan;
+        let of = |(series, wanted): (&Series, Vec<bool>)| {
+            let is_timed = both_too || !takes_both(series);
+            let timed = wanted.into_iter().map(|it| (it && is_timed).then_some(1.0));
+            timed.collect()
+        };
+        plan.iter().zip(turns.wanted()).map(of).collect()
+    }
+
+    fn counts(turns: &Turns) -> [u32; 2] {
+        let of = |both: bool| {
+            let those = turns.plan.iter().zip(turns.counts());
+            let those = those.filter(|(series, _)| takes_both(series) == both);
+            those.flat_map(|(_, counts)| counts).min().unwrap_or(0)
+        };
+        [of(false), of(true)]
+    }
+
+    #[test]
+    fn what_was_timed_apart_is_forgotten_when_they_have_been_near() {
+        let plan = small_plan();
+        let mut turns = Turns::new(&plan);
+        for _ in 0..2 {
+            let all = round(&mut turns, true);
+            turns.add(all, Some(FAR));
+        }
+        assert_eq!(counts(&turns), [2, 2]);
+        // A little nearer is as near.
+        let all = round(&mut turns, true);
+        turns.add(all, Some(FAR / 2.0));
+        assert_eq!((counts(&turns), turns.rounds()), ([3, 3], 3));
+        let all = round(&mut turns, true);
+        turns.add(all, Some(NEAR));
+        assert_eq!((counts(&turns), turns.rounds()), ([4, 0], 0));
+        assert!(turns.is_all());
+        let all = round(&mut turns, true);
+        turns.add(all, Some(NEAR));
+        assert_eq!((counts(&turns), turns.distance()), ([5, 1], Some(NEAR)));
+    }
+
+    #[test]
+    fn what_takes_both_is_left_until_it_lags_behind() {
+        let plan = small_plan();
+        let mut turns = Turns::new(&plan);
+        assert!(!turns.may_leave(), "at first nothing is left");
+        let all = round(&mut turns, true);
+        turns.add(all, Some(NEAR));
+        let mut left = 0;
+        while turns.may_leave() {
+            let alone = round(&mut turns, false);
+            turns.add(alone, Some(NEAR));
+            left += 1;
+        }
+        assert_eq!((left, counts(&turns)), (1, [2, 1]));
+        assert_eq!(turns.rounds(), 1);
+    }
+
+    #[test]
+    fn what_was_given_up_stays_so_until_all_is_forgotten() {
+        let plan = small_plan();
+        let mut turns = Turns::new(&plan);
+        // One routine of each size is twice as fast as the others, so long as everything is timed, and the last one then.
+        let slowed = |turns: &mut Turns, of: RoutineId| -> Vec<Vec<Option<f64>>> {
+            let mut all = round(turns, true);
+            for (series, times) in plan.iter().zip(&mut all) {
+                for (point, time) in series.points.iter().zip(times) {
+                    *time = time.map(|_| if point.id == of { 1.0 } else { 2.0 });
+                }
+            }
+            all
+        };
+        let (first, last) = (plan[0].points[0].id, plan[0].points.last().unwrap().id);
+        assert_ne!(first, last);
+        while turns.is_all() {
+            let all = slowed(&mut turns, first);
+            turns.add(all, Some(FAR));
+        }
+        let known = turns.rounds();
+        for _ in 0..20 {
+            let all = slowed(&mut turns, last);
+            turns.add(all, Some(FAR));
+        }
+        let count = |turns: &Turns, of: RoutineId| {
+            let counts = turns.counts();
+            let points = plan[0].points.iter().zip(&counts[0]);
+            let counts = points.filter(|(point, _)| point.id == of);
+            counts.map(|(_, count)| *count).max().unwrap()
+        };
+        assert!(known < 10 && count(&turns, last) == known, "{known}");
+        // The first of them found that all is known.
+        assert_eq!((turns.rounds(), count(&turns, first)), (known, known + 21));
+        let all = round(&mut turns, true);
+        turns.add(all, Some(NEAR));
+        assert!(turns.is_all() && turns.rounds() == 0);
+    }
+
+    #[test]
+    fn near_and_apart_have_their_own() {
+        let queues = || Queues {
+            both: vec![(1, 0), (1, 1)],
+            alone: vec![(0, 0)],
+        };
+        let mut near = queues();
+        let order = [(1, 1), (1, 0), (0, 0)].map(Next::Time);
+        assert_eq!(order, [(); 3].map(|()| near.next(true, false)));
+        assert_eq!(near.next(true, false), Next::End);
+        let mut apart = queues();
+        assert_eq!(apart.next(false, true), Next::Time((0, 0)));
+        assert_eq!(apart.next(false, true), Next::End);
+        assert_eq!(apart.next(false, false), Next::Wait((1, 1)));
+        assert_eq!(apart.next(true, false), Next::Time((1, 0)));
+        assert_eq!(apart.next(false, false), Next::End);
+    }
+}
