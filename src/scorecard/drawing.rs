@@ -111,7 +111,10 @@ fn search(case: &Case) -> Panel {
         "Search with and without models, {}: {}",
         case.size.title, case.space
     );
-    let lines = case.runs.iter().zip(["without models", "from predictions"]);
+    let lines = case
+        .runs
+        .iter()
+        .zip(["without models", "from predictions", "from right ones"]);
     let series = lines.enumerate().map(|(tone, (runs, name))| {
         let medians = runs.iter().map(|run| median(run).unwrap_or(f64::NAN));
         let points = (1..).zip(medians).map(|(at, excess)| Point {

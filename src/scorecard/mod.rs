@@ -33,7 +33,7 @@ use crate::timing::{Nearness, State, pin, processors};
 use contest::{Contest, Rounds, hold};
 pub use earlier::Earlier;
 use score::Score;
-use searches::Case;
+use searches::{Case, With};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -282,7 +282,7 @@ fn findings(
         .collect();
     figures.push(accurate(&request.calibration));
     figures.extend(searches::SIZES.iter().filter_map(|size| {
-        let (value, interval) = searches::share(cases, size)?;
+        let (value, interval) = searches::share(cases, size, With::Predictions)?;
         Some(figure(&MODELS_EVALUATIONS, size.key, value, interval))
     }));
     figures.push(figure(&MODELS_PREDICTION, "median", nanoseconds, None));
@@ -294,7 +294,10 @@ fn findings(
     tables.extend(contests().filter_map(|(of, contest)| tables::farthest(of, &contest.judged)));
     Findings {
         tables,
-        notes: notes(request, copies, messages),
+        notes: notes(request, copies, messages)
+            .into_iter()
+            .chain(bounds(cases))
+            .collect(),
         figures,
         plots: drawing::panels(copies, messages, cases),
         csv: Some(tables::csv(contests())),
@@ -311,6 +314,20 @@ fn findings(
             "prediction_nanoseconds": nanoseconds,
         }),
     }
+}
+
+/// What a search needs that is told the truth: no model can save it more.
+fn bounds(cases: &[Case]) -> impl Iterator<Item = String> {
+    searches::SIZES.iter().filter_map(|size| {
+        let (share, interval) = searches::share(cases, size, With::RightOnes)?;
+        let interval = interval.map_or_else(String::new, |of| {
+            format!(" ({:.0} to {:.0})", of.low, of.high)
+        });
+        Some(format!(
+            "{}: searches that begin with right predictions, the means of each end's routines in the walks that they draw from, need {share:.0} %{interval} of the evaluations of those without: no model can be expected to save more.",
+            size.title
+        ))
+    })
 }
 
 fn figure(

@@ -5,7 +5,7 @@ use super::messages::piece;
 use crate::bench::Progress;
 use crate::bench::convergence::{MeasuredSpace, View, draw_again, interval_of};
 use crate::bench::mpi::Family;
-use crate::bench::space::{Conditions, Measured, Surface, Times};
+use crate::bench::space::{Conditions, Measured, Surface, Times, sums_of_ends};
 use crate::calibration::prediction::Predictor;
 use crate::search::Search;
 use crate::search::strategies;
@@ -59,8 +59,8 @@ pub struct Case {
     pub size: &'static Size,
     /// What the space is.
     pub space: String,
-    /// Without predictions, and with.
-    pub runs: [Runs; 2],
+    /// Without predictions, from the models' and from right ones.
+    pub runs: [Runs; 3],
 }
 
 /// What a case amounts to.
@@ -70,13 +70,13 @@ pub struct Needed {
     pub size: &'static str,
     /// What the space is.
     pub space: String,
-    /// Evaluations until the median of the seeds stays within the bound, without predictions and with; one more than were made
-    /// where it does not.
-    pub evaluations: [usize; 2],
+    /// Evaluations until the median of the seeds stays within the bound, without predictions, with the models' and with right ones; one
+    /// more than were made where it does not.
+    pub evaluations: [usize; 3],
     /// Median excess after the first evaluation, likewise.
-    pub first: [f64; 2],
+    pub first: [f64; 3],
     /// Median excess after all.
-    pub last: [f64; 2],
+    pub last: [f64; 3],
 }
 
 /// What a search is told before it begins: by how many seconds a routine changes an end of a message, the sending one being 0.
@@ -150,7 +150,8 @@ pub fn cases(
             let case = case(
                 size,
                 space,
-                &effect,
+                |_| &effect,
+                |seed| right(&times, &views[seed as usize]),
                 |seed| MeasuredSpace::new(&times, &views[seed as usize], size.pairs),
                 seeds,
             );
@@ -161,34 +162,45 @@ pub fn cases(
     Ok(cases)
 }
 
+/// What the routines of each end cost more than the default, in the mean over the other end's, in the walks that the search draws from. A
+/// search that is told so begins with all that can be known of single routines: no model can save it more.
+fn right(times: &Times, view: &View) -> impl Fn(usize, u16) -> f64 + use<> {
+    let choices = times.choices();
+    let sums = sums_of_ends(&times.costs(view.told()), choices);
+    move |end: usize, choice: u16| {
+        let place = match end {
+            0 => usize::from(choice) * choices,
+            _ => usize::from(choice),
+        };
+        1e-9 * (sums.get(place).copied().unwrap_or(f64::INFINITY) - sums[0])
+    }
+}
+
 /// Roughly the microseconds of a case.
 pub fn length(size: &Size, seeds: u64) -> f64 {
-    4.0 * (size.evaluations * size.pairs) as f64 * seeds as f64
+    6.0 * (size.evaluations * size.pairs) as f64 * seeds as f64
 }
 
 /// One space, which may be another one for each seed.
-pub fn case<L: Landscape>(
+pub fn case<L: Landscape, E: Fn(usize, u16) -> f64, R: Fn(usize, u16) -> f64>(
     size: &'static Size,
     space: String,
-    effect: &Effect,
+    predicted: impl Fn(u64) -> E,
+    right: impl Fn(u64) -> R,
     landscape: impl Fn(u64) -> L,
     seeds: u64,
 ) -> Case {
-    let run = |effect: Option<&Effect>| {
-        let mut runs = vec![Vec::with_capacity(seeds as usize); size.evaluations];
-        for seed in 0..seeds {
-            let landscape = landscape(seed);
+    let mut runs = [(); 3].map(|()| vec![Vec::with_capacity(seeds as usize); size.evaluations]);
+    for seed in 0..seeds {
+        let (landscape, predicted, right) = (landscape(seed), predicted(seed), right(seed));
+        let effects: [Option<&Effect>; 3] = [None, Some(&predicted), Some(&right)];
+        for (effect, runs) in effects.into_iter().zip(&mut runs) {
             search(&landscape, effect, seed, size.evaluations, |at, best| {
                 runs[at].push(landscape.excess(best));
             });
         }
-        runs
-    };
-    Case {
-        size,
-        space,
-        runs: [run(None), run(Some(effect))],
     }
+    Case { size, space, runs }
 }
 
 /// Runs the default strategy: `each` sees the best configuration known after each evaluation. When the search has settled, that is the same
@@ -252,9 +264,9 @@ fn reached(curve: &[f64], bound: f64) -> usize {
 }
 
 impl Case {
-    fn needed_by(&self, seeds: &[usize]) -> [usize; 2] {
+    fn needed_by(&self, seeds: &[usize]) -> [usize; 3] {
         let needed = |runs: &Runs| reached(&medians(runs, seeds), self.size.bound);
-        [needed(&self.runs[0]), needed(&self.runs[1])]
+        self.runs.each_ref().map(needed)
     }
 
     fn seeds(&self) -> Vec<usize> {
@@ -264,9 +276,10 @@ impl Case {
     /// What it amounts to.
     pub fn needed(&self) -> Needed {
         let seeds = self.seeds();
-        let curves = [0, 1].map(|at: usize| medians(&self.runs[at], &seeds));
+        let curves = self.runs.each_ref().map(|runs| medians(runs, &seeds));
         let end = |of: fn(&[f64]) -> Option<&f64>| {
-            [0, 1].map(|at: usize| of(&curves[at]).copied().unwrap_or(f64::NAN))
+            let of = |curve: &Vec<f64>| of(curve).copied().unwrap_or(f64::NAN);
+            curves.each_ref().map(of)
         };
         Needed {
             size: self.size.title,
@@ -278,18 +291,27 @@ impl Case {
     }
 }
 
+/// Whose evaluations are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum With {
+    /// The models' predictions.
+    Predictions = 1,
+    /// Right ones: the bound.
+    RightOnes = 2,
+}
+
 /// Evaluations with predictions, in percent of those without: of all spaces of a size together, with an interval by seeds that are drawn again.
 /// Spaces in which a search needs none, as even the default is within the bound, say nothing and are left out. `None` where none is left.
-pub fn share(cases: &[Case], size: &Size) -> Option<(f64, Option<Interval>)> {
+pub fn share(cases: &[Case], size: &Size, with: With) -> Option<(f64, Option<Interval>)> {
     let is_hard = |case: &&Case| {
         case.size.key == size.key && case.needed_by(&case.seeds())[0] >= MIN_EVALUATIONS
     };
     let hard: Vec<&Case> = cases.iter().filter(is_hard).collect();
     let seeds = hard.first()?.seeds();
     let of = |seeds: &[usize]| {
-        let needed: Vec<[usize; 2]> = hard.iter().map(|case| case.needed_by(seeds)).collect();
+        let needed: Vec<[usize; 3]> = hard.iter().map(|case| case.needed_by(seeds)).collect();
         let sum = |at: usize| needed.iter().map(|of| of[at] as f64).sum::<f64>();
-        100.0 * sum(1) / sum(0)
+        100.0 * sum(with as usize) / sum(0)
     };
     let share = of(&seeds);
     let interval = interval_of(share, |random| of(&draw_again(seeds.len(), random)));

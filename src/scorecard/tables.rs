@@ -86,17 +86,21 @@ pub fn needed(needed: &[Needed]) -> Option<Table> {
             "search",
             "without models",
             "with",
+            "with right ones",
             "first without",
             "first with",
+            "first with right ones",
             "last without",
             "last with",
+            "last with right ones",
         ],
     );
     for of in needed {
-        let [a, b] = of.evaluations.map(|evaluations| evaluations.to_string());
-        let [c, d] = of.first.map(|excess| percent(100.0 * excess));
-        let [e, f] = of.last.map(|excess| percent(100.0 * excess));
-        table.row([format!("{}: {}", of.size, of.space), a, b, c, d, e, f]);
+        let excess = |of: [f64; 3]| of.map(|excess| percent(100.0 * excess));
+        let evaluations = of.evaluations.map(|evaluations| evaluations.to_string());
+        let cells = [evaluations, excess(of.first), excess(of.last)];
+        let name = format!("{}: {}", of.size, of.space);
+        table.row(std::iter::once(name).chain(cells.into_iter().flatten()));
     }
     (!needed.is_empty()).then_some(table)
 }

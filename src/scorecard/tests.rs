@@ -1,7 +1,7 @@
 //! The scorecard on machines whose costs are formulas, so that the right answers are known.
 
 use super::contest::{Entry, Judged, Timer};
-use super::searches::{SIZES, case};
+use super::searches::{SIZES, With, case};
 use super::*;
 use crate::models::calibrate;
 use crate::models::copies::{COPY, NO_CACHE};
@@ -269,25 +269,37 @@ fn predictions_save_a_search_two_thirds_of_its_evaluations() {
         1e-9 * known.0[end][choice] * factors[choice]
     };
     let effect = |end: usize, choice: u16| seconds(end, choice) - seconds(end, 0);
+    let right = |end: usize, choice: u16| {
+        let of = &known.0[end];
+        1e-9 * (of[usize::from(choice)] - of[0])
+    };
     let case = case(
         &SIZES[0],
         "a space".to_owned(),
-        &effect,
+        |_| &effect,
+        |_| right,
         |_| Known::new(),
         30,
     );
     let needed = case.needed();
-    let [without, with] = needed.evaluations;
+    let [without, with, best] = needed.evaluations;
     assert!(without >= 3 && with * 3 <= without, "{needed:?}");
+    assert!(
+        best <= with && needed.first[2] < needed.first[1],
+        "{needed:?}"
+    );
     let cases = [case];
-    let (share, interval) = searches::share(&cases, &SIZES[0]).expect("a space that is hard");
+    let (share, interval) =
+        searches::share(&cases, &SIZES[0], With::Predictions).expect("a space that is hard");
     assert!((share - 100.0 * with as f64 / without as f64).abs() < 1e-9);
     let interval = interval.expect("an interval");
     assert!(
         interval.low <= share && share <= interval.high,
         "{interval:?}"
     );
-    assert!(searches::share(&cases, &SIZES[1]).is_none());
+    assert!(searches::share(&cases, &SIZES[1], With::Predictions).is_none());
+    let (bound, _) = searches::share(&cases, &SIZES[0], With::RightOnes).expect("the same");
+    assert!(bound <= share, "{bound} {share}");
 }
 
 #[test]

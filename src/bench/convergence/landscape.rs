@@ -77,6 +77,11 @@ impl View {
         self.luck
     }
 
+    /// The walks that a search draws from.
+    pub fn told(&self) -> &[usize] {
+        &self.told
+    }
+
     /// The walks that judge.
     pub fn judging(&self) -> &[usize] {
         &self.judging
