@@ -296,7 +296,7 @@ fn findings(
         tables,
         notes: notes(request, copies, messages)
             .into_iter()
-            .chain(bounds(cases))
+            .chain(told_right(cases))
             .collect(),
         figures,
         plots: drawing::panels(copies, messages, cases),
@@ -316,15 +316,15 @@ fn findings(
     }
 }
 
-/// What a search needs that is told the truth: no model can save it more.
-fn bounds(cases: &[Case]) -> impl Iterator<Item = String> {
+/// What a search needs that is told what exhaustive timing has found: whether predictions are what is missing.
+fn told_right(cases: &[Case]) -> impl Iterator<Item = String> {
     searches::SIZES.iter().filter_map(|size| {
         let (share, interval) = searches::share(cases, size, With::RightOnes)?;
         let interval = interval.map_or_else(String::new, |of| {
             format!(" ({:.0} to {:.0})", of.low, of.high)
         });
         Some(format!(
-            "{}: searches that begin with right predictions, the means of each end's routines in the walks that they draw from, need {share:.0} %{interval} of the evaluations of those without: no model can be expected to save more.",
+            "{}: searches that begin with right predictions, what exhaustive timing of the walks that they draw from says of each end, need {share:.0} %{interval} of the evaluations of those without: what is more than that, predictions lack and not the search.",
             size.title
         ))
     })

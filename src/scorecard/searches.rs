@@ -162,8 +162,8 @@ pub fn cases(
     Ok(cases)
 }
 
-/// What the routines of each end cost more than the default, in the mean over the other end's, in the walks that the search draws from. A
-/// search that is told so begins with all that can be known of single routines: no model can save it more.
+/// What the routines of each end cost more than the default, in the mean over the other end's, in the walks that the search draws from. What a
+/// search that is told so needs more than one evaluation is not for want of better predictions.
 fn right(times: &Times, view: &View) -> impl Fn(usize, u16) -> f64 + use<> {
     let choices = times.choices();
     let sums = sums_of_ends(&times.costs(view.told()), choices);
@@ -296,7 +296,7 @@ impl Case {
 pub enum With {
     /// The models' predictions.
     Predictions = 1,
-    /// Right ones: the bound.
+    /// Right ones.
     RightOnes = 2,
 }
 
