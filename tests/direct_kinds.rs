@@ -71,14 +71,34 @@ fn properties_are_looked_for_once() {
         println!("skipped: without PROCMAP_QUERY (before Linux 6.11) all memory is looked at");
         return;
     }
+    /// A thread of the library may have had a mapping for a moment where the buffer is mapped later: Open MPI's had in one of 70 runs on a
+    /// machine under load. That takes a look, and is told.
+    const RUNS: u32 = 3;
     for &library in BOTH {
         for way in ["ordinary", "on_the_stack", "grown"] {
-            let outcome = forced(&job(library, PROGRAM, &[way]), &[]);
-            outcome.expect_success(way);
-            let remarks = outcome.remarks();
-            let looks = |line: &&&str| line.contains("looked for ordinary memory");
-            let count = remarks.iter().filter(looks).count();
-            assert_eq!(count, 2, "{way} under {library:?}: one in each rank");
+            let looks = |_| {
+                let outcome = forced(&job(library, PROGRAM, &[way]), &[]);
+                outcome.expect_success(way);
+                let remarks = outcome.remarks().into_iter();
+                let looks = remarks.filter(|line| line.contains("looked for ordinary memory"));
+                looks.map(str::to_owned).collect::<Vec<String>>()
+            };
+            let mut runs = (0..RUNS).map(looks);
+            // One in each rank.
+            let is_well = runs.any(|looks| {
+                let others = looks
+                    .iter()
+                    .filter(|line| !line.contains("for the first time"));
+                let others: Vec<&String> = others.collect();
+                assert_eq!(looks.len() - others.len(), 2, "{looks:?}");
+                let is_known = |line: &&String| line.contains("something was mapped there before");
+                assert!(
+                    others.iter().all(is_known),
+                    "{way} under {library:?}: {looks:?}"
+                );
+                others.is_empty()
+            });
+            assert!(is_well, "{way} under {library:?}");
         }
     }
 }

@@ -37,13 +37,15 @@ impl Ordinary {
     /// Linux). Such a mapping begins where nothing was: mremap(2), which keeps what is special, lets one grow at its end only. `misses`:
     /// as `Bindings::misses` says now. No call that is followed locks memory, so the kernel is asked.
     pub fn areas(&mut self, start: usize, end: usize, misses: u32) -> Option<Vec<Area>> {
-        if (discard::special(), misses) == self.changes
-            && let Some(areas) = self.recall(start, end)
-            && areas.iter().all(is_unlocked)
-        {
-            return Some(areas);
-        }
-        self.look(end, misses)
+        let why = match (discard::special(), misses) == self.changes {
+            true => match self.recall(start, end) {
+                Some(areas) if areas.iter().all(is_unlocked) => return Some(areas),
+                Some(_) => "some of it is locked",
+                None => "something was mapped there before",
+            },
+            false => "some may have become special",
+        };
+        self.look(end, misses, why)
             .then(|| self.known.ordinary(start, end).collect())
     }
 
@@ -60,7 +62,9 @@ impl Ordinary {
         let end = if heap_end == usize::MAX { 0 } else { heap_end };
         let mut above = Vec::new();
         let keep = |mapping: Mapping| above.push((mapping.start, mapping.end));
-        if self.look(end, misses) && mappings.each(self.known.until(), usize::MAX, keep) {
+        if self.look(end, misses, "for the first time")
+            && mappings.each(self.known.until(), usize::MAX, keep)
+        {
             // SAFETY: getauxval(3) reads what the kernel has told the process. Those bytes lie in the first thread's stack.
             let stack = unsafe { libc::getauxval(libc::AT_RANDOM) } as usize;
             self.known.add_places(above, stack);
@@ -68,8 +72,8 @@ impl Ordinary {
     }
 
     /// Looks for all that there is below `end`. What was found above stays, unless something may have become special. False: that
-    /// would take too long now, and nothing has changed.
-    pub fn look(&mut self, end: usize, misses: u32) -> bool {
+    /// would take too long now, and nothing has changed. `why` is told.
+    fn look(&mut self, end: usize, misses: u32, why: &str) -> bool {
         let Some(look) = self.looks.begin() else {
             return false;
         };
@@ -85,7 +89,7 @@ impl Ordinary {
         let taken = self.looks.end(look);
         log::say(
             Level::Debug,
-            format_args!("looked for ordinary memory below {end:#x} in {taken:.3} ms"),
+            format_args!("looked for ordinary memory below {end:#x} in {taken:.3} ms: {why}"),
         );
         true
     }
