@@ -98,6 +98,7 @@ pub fn run(
             let rounds_left = f64::from(MOST_ROUNDS - number - 1) * latest;
             progress.plan(rounds_left.min(budget - taken).max(0.0) + after);
         }
+        turns.end();
         if turns.rounds() == 0 {
             return Err(format!(
                 "{budget:.0} s are not enough for a single round; give it more with --minutes"

@@ -7,6 +7,7 @@
 use super::Times;
 use super::plan::{ROUNDS, Series};
 use super::race::{is_known, wanted};
+use crate::state::calibration::LEAST_ROUNDS;
 use crate::timing::Nearness;
 
 /// A point: of which series, and at which place in it.
@@ -22,6 +23,8 @@ pub struct Turns<'a> {
     all: bool,
     /// The least distance of the two processors, in seconds.
     distance: Option<f64>,
+    /// What was forgotten: times of what takes both processors, while they were as far apart as this.
+    forgotten: Option<(Vec<Times>, f64)>,
 }
 
 impl<'a> Turns<'a> {
@@ -34,6 +37,7 @@ impl<'a> Turns<'a> {
             given_up: each().map(|points| vec![false; points]).collect(),
             all: true,
             distance: None,
+            forgotten: None,
         }
     }
 
@@ -90,19 +94,50 @@ impl<'a> Turns<'a> {
     /// Adds what a round has timed, in seconds, and the least distance of the processors so far. Where that shows that they had been apart
     /// all the time before, what took both of them is forgotten.
     pub fn add(&mut self, round: Vec<Vec<Option<f64>>>, distance: Option<f64>) {
+        let before = self.distance.or(distance);
+        let nearer = before.zip(distance);
+        let nearer = nearer.filter(|(before, now)| Nearness::is_away(*before, *now));
+        if let Some((before, _)) = nearer
+            && self.rounds_forgotten() <= self.rounds_of_both()
+        {
+            self.forgotten = Some((self.times.clone(), before));
+        }
         for (times, round) in self.times.iter_mut().zip(round) {
             for (times, seconds) in times.iter_mut().zip(round) {
                 times.extend(seconds);
             }
         }
-        let Some(distance) = distance else {
-            return;
-        };
-        let before = self.distance.unwrap_or(distance);
-        self.distance = Some(before.min(distance));
-        if Nearness::is_away(before, distance) {
+        self.distance = before.into_iter().chain(distance).reduce(f64::min);
+        if nearer.is_some() {
             self.forget_both();
         }
+    }
+
+    /// Nothing more is timed. Where the processors came near too late for enough turns, what was forgotten counts after all.
+    pub fn end(&mut self) {
+        let rounds = self.rounds_of_both();
+        if rounds >= LEAST_ROUNDS as usize || self.rounds_forgotten() <= rounds {
+            return;
+        }
+        let Some((forgotten, distance)) = self.forgotten.take() else {
+            return;
+        };
+        let those = self.plan.iter().zip(&mut self.times);
+        for ((series, times), before) in those.zip(forgotten) {
+            if takes_both(series) {
+                *times = before;
+            }
+        }
+        self.distance = Some(distance);
+    }
+
+    fn rounds_of_both(&self) -> usize {
+        rounds_of(self.plan, &self.times)
+    }
+
+    fn rounds_forgotten(&self) -> usize {
+        let forgotten = self.forgotten.as_ref();
+        forgotten.map_or(0, |(times, _)| rounds_of(self.plan, times))
     }
 
     fn forget_both(&mut self) {
@@ -121,6 +156,14 @@ impl<'a> Turns<'a> {
     pub fn into_times(self) -> Vec<Times> {
         self.times
     }
+}
+
+/// How often everything that takes both processors was timed.
+fn rounds_of(plan: &[Series], times: &[Times]) -> usize {
+    let those = plan.iter().zip(times);
+    let those = those.filter(|(series, _)| takes_both(series));
+    let counts = those.flat_map(|(_, times)| times.iter().map(Vec::len));
+    counts.min().unwrap_or(0)
 }
 
 /// Whether its copies take both processors.
@@ -190,6 +233,15 @@ mod tests {
         [of(false), of(true)]
     }
 
+    fn most(turns: &Turns) -> [u32; 2] {
+        let of = |both: bool| {
+            let those = turns.plan.iter().zip(turns.counts());
+            let those = those.filter(|(series, _)| takes_both(series) == both);
+            those.flat_map(|(_, counts)| counts).max().unwrap_or(0)
+        };
+        [of(false), of(true)]
+    }
+
     #[test]
     fn what_was_timed_apart_is_forgotten_when_they_have_been_near() {
         let plan = small_plan();
@@ -210,6 +262,22 @@ mod tests {
         let all = round(&mut turns, true);
         turns.add(all, Some(NEAR));
         assert_eq!((counts(&turns), turns.distance()), ([5, 1], Some(NEAR)));
+    }
+
+    #[test]
+    fn what_was_forgotten_counts_where_they_came_near_too_late() {
+        let plan = small_plan();
+        for (near, expected) in [(1, ([7, 5], FAR)), (4, ([10, 4], NEAR))] {
+            let mut turns = Turns::new(&plan);
+            for distance in [FAR; 5].into_iter().chain(vec![NEAR; 1 + near]) {
+                let all = round(&mut turns, true);
+                turns.add(all, Some(distance));
+            }
+            turns.end();
+            // Of the nearer ones the first does not count: it had begun while they were apart.
+            assert_eq!(turns.distance(), Some(expected.1), "{near}");
+            assert_eq!(most(&turns), expected.0, "{near}");
+        }
     }
 
     #[test]
