@@ -80,14 +80,9 @@ impl<'a> Turns<'a> {
         self.all
     }
 
-    /// Whether what takes both processors may be left for the next round: it has had half as many turns as the rest, or more.
+    /// Whether what takes both processors may be left for the next round: it has had more than half as many turns as the rest.
     pub fn may_leave(&self) -> bool {
-        let most = |both: bool| {
-            let those = self.plan.iter().zip(&self.times);
-            let those = those.filter(|(series, _)| takes_both(series) == both);
-            let counts = those.flat_map(|(_, times)| times.iter().map(Vec::len));
-            counts.max().unwrap_or(0)
-        };
+        let most = |both| counts_of(self.plan, &self.times, both).max().unwrap_or(0);
         2 * most(true) > most(false)
     }
 
@@ -160,10 +155,14 @@ impl<'a> Turns<'a> {
 
 /// How often everything that takes both processors was timed.
 fn rounds_of(plan: &[Series], times: &[Times]) -> usize {
+    counts_of(plan, times, true).min().unwrap_or(0)
+}
+
+/// How often each point was timed that takes both processors, or each that does not.
+fn counts_of(plan: &[Series], times: &[Times], both: bool) -> impl Iterator<Item = usize> {
     let those = plan.iter().zip(times);
-    let those = those.filter(|(series, _)| takes_both(series));
-    let counts = those.flat_map(|(_, times)| times.iter().map(Vec::len));
-    counts.min().unwrap_or(0)
+    let those = those.filter(move |(series, _)| takes_both(series) == both);
+    those.flat_map(|(_, times)| times.iter().map(Vec::len))
 }
 
 /// Whether its copies take both processors.
@@ -224,22 +223,14 @@ mod tests {
         plan.iter().zip(turns.wanted()).map(of).collect()
     }
 
-    fn counts(turns: &Turns) -> [u32; 2] {
-        let of = |both: bool| {
-            let those = turns.plan.iter().zip(turns.counts());
-            let those = those.filter(|(series, _)| takes_both(series) == both);
-            those.flat_map(|(_, counts)| counts).min().unwrap_or(0)
-        };
-        [of(false), of(true)]
+    /// How often what one processor does alone was timed, and what takes both, at the least.
+    fn counts(turns: &Turns) -> [usize; 2] {
+        [false, true].map(|both| counts_of(turns.plan, &turns.times, both).min().unwrap_or(0))
     }
 
-    fn most(turns: &Turns) -> [u32; 2] {
-        let of = |both: bool| {
-            let those = turns.plan.iter().zip(turns.counts());
-            let those = those.filter(|(series, _)| takes_both(series) == both);
-            those.flat_map(|(_, counts)| counts).max().unwrap_or(0)
-        };
-        [of(false), of(true)]
+    /// The same at the most.
+    fn most(turns: &Turns) -> [usize; 2] {
+        [false, true].map(|both| counts_of(turns.plan, &turns.times, both).max().unwrap_or(0))
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl Partner {
 
 impl Partner {
     /// Seconds that a word takes from one core to the other and back: the median of some times, of many throws each, so that the clock adds
-    /// nothing to them.
+    /// little to them.
     pub fn distance(&self) -> f64 {
         const TIMES: u32 = 9;
         const THROWS: u32 = 16;

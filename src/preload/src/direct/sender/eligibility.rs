@@ -41,7 +41,7 @@ impl Ordinary {
             true => match self.recall(start, end) {
                 Some(areas) if areas.iter().all(is_unlocked) => return Some(areas),
                 Some(_) => "some of it is locked",
-                None => "something was mapped there before",
+                None => "too little is known of what is mapped there",
             },
             false => "some may have become special",
         };
