@@ -5,6 +5,7 @@
 //! that processors share.
 
 mod crossings;
+pub mod ends;
 pub mod mechanisms;
 pub mod memory;
 pub mod page;

@@ -6,12 +6,12 @@ use crate::bench::Progress;
 use crate::bench::convergence::{MeasuredSpace, View, draw_again, interval_of};
 use crate::bench::mpi::Family;
 use crate::bench::space::{Conditions, Measured, Surface, Times, sums_of_ends};
+use crate::calibration::ends::ends;
 use crate::calibration::prediction::Predictor;
 use crate::search::Search;
 use crate::search::strategies;
 use crate::stats::random::Random;
 use crate::stats::{Interval, median, robust_in_place};
-use crate::timing::State;
 use crate::tuner::space::Landscape;
 use serde::Serialize;
 
@@ -96,16 +96,11 @@ pub fn effects<'a>(
     } else {
         bytes.min(piece(family))
     };
-    let through = predictor.rank_in_pieces(bytes, one, State::Shared, 1)?;
-    let out = predictor.rank_in_pieces(bytes, one, State::Dirty, 1)?;
-    let of = |ranking: &[crate::calibration::prediction::Prediction], name: &str| {
-        let found = ranking.iter().find(|of| of.routine == name);
-        found.map_or(f64::INFINITY, |of| of.seconds)
-    };
+    let of_routine = ends(predictor, bytes, one)?;
     let ends: Vec<[f64; 2]> = (surface.routines.iter())
         .map(|name| {
-            let (both, out) = (of(&through, name), of(&out, name));
-            [both - out, out]
+            let found = of_routine.iter().find(|of| of.routine == name);
+            found.map_or([f64::INFINITY; 2], |of| [of.sending, of.receiving])
         })
         .collect();
     Ok(move |end: usize, choice: u16| {

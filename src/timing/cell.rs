@@ -17,6 +17,8 @@ pub enum State {
     Cold,
     /// Another core has just written the source; this one the destination.
     Dirty,
+    /// Another core has just written the source past its caches, by non-temporal stores; this one the destination.
+    Bypassed,
     /// The message goes from another core's memory into a segment that both map, and from there into this one's: two
     /// copies, whose times are added. It is what MPI libraries do inside a host.
     Shared,
@@ -26,10 +28,11 @@ pub enum State {
 
 impl State {
     /// All of them, in the order of tables.
-    pub const ALL: [State; 5] = [
+    pub const ALL: [State; 6] = [
         State::Warm,
         State::Cold,
         State::Dirty,
+        State::Bypassed,
         State::Shared,
         State::Streaming,
     ];
@@ -40,6 +43,7 @@ impl State {
             State::Warm => "warm",
             State::Cold => "cold",
             State::Dirty => "dirty",
+            State::Bypassed => "bypassed",
             State::Shared => "shared",
             State::Streaming => "streaming",
         }
@@ -51,6 +55,7 @@ impl State {
             State::Warm => "warm in this core's cache",
             State::Cold => "cold: in no cache",
             State::Dirty => "dirty in another core's cache",
+            State::Bypassed => "written past the caches by another core",
             State::Shared => "through a mapping shared with another core (copy in and copy out)",
             State::Streaming => "cold, one copy after the other through memory",
         }
@@ -63,7 +68,7 @@ impl State {
 
     /// Whether a second core takes part.
     pub fn needs_partner(self) -> bool {
-        matches!(self, State::Dirty | State::Shared)
+        matches!(self, State::Dirty | State::Bypassed | State::Shared)
     }
 }
 
@@ -185,7 +190,9 @@ impl Cell {
     pub fn layout(self) -> Layout {
         match self.state {
             State::Warm => Layout::dense(self.bytes),
-            State::Cold | State::Dirty | State::Shared => Layout::sparse(self.bytes),
+            State::Cold | State::Dirty | State::Bypassed | State::Shared => {
+                Layout::sparse(self.bytes)
+            }
             State::Streaming => Layout::stream(self.bytes),
         }
     }

@@ -1,7 +1,7 @@
 //! Memory to copy from and to, and how a cell's copies lie in it.
 
 use std::arch::asm;
-use std::arch::x86_64::_mm_set1_epi8;
+use std::arch::x86_64::{_mm_set1_epi8, _mm_sfence, _mm_stream_si128};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::null_mut;
@@ -201,6 +201,36 @@ impl Layout {
                 }
             }
         }
+    }
+
+    /// The same past the caches, as copies by non-temporal stores write. Lines that lie in the places in part are written by ordinary stores.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Layout::fill`].
+    pub unsafe fn fill_past(self, base: *mut u8, value: u8) {
+        // SAFETY: SSE2 is part of x86-64.
+        let sixteen = unsafe { _mm_set1_epi8(value.cast_signed()) };
+        for place in self.places() {
+            let first = base.wrapping_add(place);
+            let begin = first.addr().next_multiple_of(64);
+            let end = (first.addr() + self.bytes) & !63;
+            if begin >= end {
+                // SAFETY: so many bytes of the place.
+                (0..self.bytes).for_each(|at| unsafe { first.add(at).write_volatile(value) });
+                continue;
+            }
+            // SAFETY: whole lines of the place, on 64-byte bounds; and the rests before and behind them.
+            unsafe {
+                for at in (begin..end).step_by(16) {
+                    _mm_stream_si128(first.with_addr(at).cast(), sixteen);
+                }
+                first.write_bytes(value, begin - first.addr());
+                first.with_addr(end).write_bytes(value, first.addr() + self.bytes - end);
+            }
+        }
+        // SAFETY: SSE is part of x86-64. The stores are seen before whatever says that they are done.
+        unsafe { _mm_sfence() };
     }
 
     /// Copies while the clock runs.

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 pub enum Work {
     /// Writes the value into every byte.
     Fill(u8),
+    /// The same by stores that go past the caches.
+    FillPast(u8),
     /// Copies from the places at this address, timed.
     Copy(CopyFn, *const u8),
     /// The same, again and again until [`Partner::while_copying`] has it stop.
@@ -204,6 +206,11 @@ unsafe fn perform(task: &Task, copying: &AtomicU8, ball: &Ball) -> f64 {
         Work::Fill(value) => {
             // SAFETY: the caller answers for the places.
             unsafe { layout.fill(dst, value) };
+            0.0
+        }
+        Work::FillPast(value) => {
+            // SAFETY: the caller answers for the places.
+            unsafe { layout.fill_past(dst, value) };
             0.0
         }
         // SAFETY: the caller answers for the places and the routine.

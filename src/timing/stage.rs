@@ -205,6 +205,10 @@ impl Stage {
                     other()?.partner.run(Work::Fill(self.value), src, layout);
                     Ok((0.0, src))
                 }
+                State::Bypassed => {
+                    (other()?.partner).run(Work::FillPast(self.value), src, layout);
+                    Ok((0.0, src))
+                }
                 State::Shared => {
                     let Other {
                         partner,
