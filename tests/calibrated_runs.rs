@@ -13,7 +13,7 @@ const NONE: &str = "found no calibration of this machine in ";
 
 /// What a calibration of this machine would leave: a nanosecond for ten bytes, a little more for each further routine.
 fn keep(dir: &Path) -> PathBuf {
-    let predict = |id: u16, bytes: u64| 1e-10 * (1.0 + 0.01 * f64::from(id)) * bytes as f64;
+    let predict = |_, id: u16, bytes: u64, _| 1e-10 * (1.0 + 0.01 * f64::from(id)) * bytes as f64;
     costs::save(dir, &Machine::here(), predict, |_| 0.02).expect("it can be saved")
 }
 

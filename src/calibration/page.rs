@@ -352,8 +352,8 @@ mod tests {
             let selector = Selector::parse(selector).expect("a selector");
             page.select(&selector).count()
         };
-        assert_eq!(count("#fits h3"), 8);
-        assert_eq!(count("#fits svg"), 24);
+        assert_eq!(count("#fits h3"), 9);
+        assert_eq!(count("#fits svg"), 27);
         assert_eq!(count("#models tbody tr"), calibration.routines.len());
         // A dot for each sample of the clouds alone.
         let verifying = samples.routines.iter().flat_map(|of| &of.points);

@@ -1,11 +1,15 @@
 //! What the models of a machine are for: what a copy takes, and by which routine it takes least.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use super::crossings::{changes, crossings};
+use super::ends::Ends;
 use super::plan::title;
 use crate::models::Model;
 use crate::models::copies::{BYTES, COPY};
+use crate::mpi::pieces;
+use crate::routines::expected::{ExpectedCosts, Way};
 use crate::routines::{Features, RoutineId, catalogue, find};
 use crate::state::calibration::Calibration;
 use crate::state::costs;
@@ -49,7 +53,7 @@ pub struct Crossover {
 }
 
 /// Keeps what the library needs of a calibration in a state directory: what copies by each routine are expected to cost where one core
-/// alone copies data that another has just written.
+/// alone copies data that another has just written, and at the ends of messages that go through a mapping.
 ///
 /// # Errors
 /// The models are another version's, or the file cannot be written: one sentence.
@@ -64,7 +68,25 @@ pub fn keep_costs(calibration: &Calibration, features: Features, dir: &Path) -> 
         }
     }
     let model = |id: RoutineId| models.get(usize::from(id)).copied().flatten();
-    let predict = |id, bytes| model(id).map_or(f64::INFINITY, |of| predictor.seconds(of, bytes));
+    let ends: HashMap<(u64, u64), Vec<Ends>> = (pieces::SIZES.into_iter())
+        .flat_map(|piece| ExpectedCosts::lengths().map(move |bytes| (piece, bytes)))
+        .filter_map(|(piece, bytes)| Some(((piece, bytes), predictor.ends(bytes, piece).ok()?)))
+        .collect();
+    let predict = |way, id: RoutineId, bytes, piece| {
+        let name = catalogue()[usize::from(id)].name;
+        let ends = || {
+            ends.get(&(piece, bytes))?
+                .iter()
+                .find(|of| of.routine == name)
+        };
+        let found = match way {
+            Way::Direct => model(id).map(|of| predictor.seconds(of, bytes)),
+            Way::In => ends().map(|of| of.sending),
+            Way::Out => ends().map(|of| of.receiving),
+            Way::InAndOut => ends().map(|of| of.sending + of.receiving),
+        };
+        found.unwrap_or(f64::INFINITY)
+    };
     let error = |id| model(id).map_or(0.0, |of| of.error);
     costs::save(dir, &calibration.machine, predict, error).map_err(|error| error.to_string())?;
     Ok(())

@@ -157,9 +157,10 @@ fn every_state_is_planned_and_those_of_one_core_beside_another() {
     let alone = ["warm, 1 core", "cold, 1 core", "streaming, 1 core"];
     assert_eq!(titles(false), alone);
     let both = titles(true);
-    assert_eq!(both.len(), 8);
+    assert_eq!(both.len(), 9);
     for more in [
         "dirty, 1 core",
+        "bypassed, 1 core",
         "shared, 1 core",
         "warm, 2 cores",
         "cold, 2 cores",

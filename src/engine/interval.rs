@@ -10,6 +10,7 @@ use super::elapsed::Elapsed;
 use super::node::usable;
 use super::{Config, Node};
 use crate::flow::{IntervalId, NodeId};
+use crate::routines::expected::Way;
 use crate::routines::{CopyFn, DEFAULT, Features, RoutineId};
 use crate::stats::Sums;
 use crate::tuner::trials::Verdict;
@@ -453,13 +454,13 @@ impl Interval {
             return;
         };
         let of_variable = |variable: &Variable| {
-            let bytes = nodes
-                .get(variable.node as usize)
-                .map_or(0, |node| node.info.bytes);
+            let info = nodes.get(variable.node as usize).map(|node| node.info);
             let seconds = |routine| {
-                expected
-                    .of(routine, bytes)
-                    .map_or(f32::NAN, |it| it.seconds)
+                let found = info.and_then(|of| {
+                    let way = Way::of(of.sends, of.receives, config.direct);
+                    expected.of(way, routine, of.bytes)
+                });
+                found.map_or(f32::NAN, |it| it.seconds)
             };
             let default = seconds(DEFAULT);
             let choices = variable.choices.iter();

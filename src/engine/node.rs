@@ -12,8 +12,10 @@ pub struct NodeInfo {
     pub tunable: bool,
     /// Whether it is a collective: of its copies those alone can be told that go out of other processes' memory.
     pub collective: bool,
-    /// Whether it sends (and may receive besides). It matters only where routines are forced.
+    /// Whether it sends: which end of a message its copies are.
     pub sends: bool,
+    /// Whether it receives, likewise.
+    pub receives: bool,
     /// Message bytes.
     pub bytes: u64,
     /// Its signature's identity, the same in every run.

@@ -63,6 +63,7 @@ fn info(node: NodeId, bytes: u64) -> NodeInfo {
         tunable: true,
         collective: false,
         sends: node.is_multiple_of(2),
+        receives: !node.is_multiple_of(2),
         bytes,
         identity: 1000 + u64::from(node),
     }

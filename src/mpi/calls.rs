@@ -469,15 +469,6 @@ pub static CALLS: &[Call] = &[
     life("MPI_Type_free", 1, 2, Role::TypeFree),
 ];
 
-/// Whether a spelling of a call that can be tuned is that of a collective.
-pub fn names_a_collective(spelling: &str) -> bool {
-    let name = spelling.to_lowercase();
-    let is_one = |role| matches!(role, Role::Collective { sources, .. } if !sources.is_empty());
-    let collectives = CALLS.iter().filter(|call| is_one(call.role));
-    let mut stems = collectives.filter_map(|call| call.name.strip_prefix("MPI_"));
-    stems.any(|stem| name.contains(&stem.to_lowercase()))
-}
-
 /// Which binding a symbol belongs to: how its arguments are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {

@@ -3,4 +3,6 @@
 pub mod call_site;
 pub mod calls;
 pub mod chain;
+pub mod pieces;
+pub mod spelling;
 pub mod version;

@@ -4,7 +4,8 @@
 use serde::Serialize;
 
 use super::rows::Report;
-use crate::routines::expected::ExpectedCosts;
+use crate::mpi::spelling::sends_and_receives;
+use crate::routines::expected::{ExpectedCosts, Way};
 use crate::routines::{DEFAULT, find};
 use crate::state::format::{Interval, Site};
 use crate::tuner::{Learnt, Saved};
@@ -25,6 +26,8 @@ const MIN_CHECKED: u32 = 8;
 pub(super) struct Known {
     routine: String,
     bytes: u64,
+    /// Which of the message's copies it makes.
+    way: Way,
     learnt: Learnt,
 }
 
@@ -69,10 +72,12 @@ pub(super) fn known(interval: &Interval, sites: &[Site]) -> Vec<Known> {
     };
     let of_choice = |learnt: Learnt| {
         let variable = interval.variables.get(learnt.variable)?;
-        let site = *interval.nodes.get(variable.node as usize)?;
+        let site = sites.get(*interval.nodes.get(variable.node as usize)? as usize)?;
+        let (sends, receives) = sends_and_receives(&site.call);
         Some(Known {
             routine: variable.choices.get(usize::from(learnt.choice))?.clone(),
-            bytes: sites.get(site as usize)?.bytes,
+            bytes: site.bytes,
+            way: Way::of(sends, receives, site.copied.direct > 0),
             learnt,
         })
     };
@@ -111,8 +116,8 @@ fn expected(known: &Known, costs: &ExpectedCosts) -> Option<(f64, f64)> {
     let learnt = &known.learnt;
     let is_tried = learnt.tried >= MIN_TRIED && learnt.part > 0.0;
     let routine = find(&known.routine).filter(|&routine| is_tried && routine != DEFAULT)?;
-    let own = costs.of(routine, known.bytes)?;
-    let default = costs.of(DEFAULT, known.bytes)?;
+    let own = costs.of(known.way, routine, known.bytes)?;
+    let default = costs.of(known.way, DEFAULT, known.bytes)?;
     let ratio = f64::from(own.seconds / default.seconds);
     let error = f64::from(own.error).hypot(f64::from(default.error));
     let half_width = HALF_WIDTH * DEVIATION * error * ratio * learnt.part;

@@ -7,7 +7,7 @@ use crate::tuner::{Sample, Settings, Tuner};
 
 /// Routine 1 takes 0.8 times what the default does, the others as much as it.
 fn costs(error: f64) -> ExpectedCosts {
-    let predict = |routine: RoutineId, bytes: u64| {
+    let predict = |_, routine: RoutineId, bytes: u64| {
         let ratio = if routine == 1 { 0.8 } else { 1.0 };
         ratio * 1e-10 * bytes as f64
     };

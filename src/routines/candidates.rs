@@ -1,6 +1,6 @@
 //! Which routines may copy messages directly where no call site has one of its own.
 
-use super::expected::ExpectedCosts;
+use super::expected::{ExpectedCosts, Way};
 use super::{DEFAULT, Features, Routine, catalogue, direct, usable};
 
 /// Lengths of messages for which the best routine is looked for.
@@ -50,7 +50,7 @@ fn fastest(
         .filter(|id| *id != DEFAULT)
         .map(|id| (id, &catalogue()[usize::from(id)]))
         .filter(|(_, routine)| suits(routine))
-        .filter_map(|(id, routine)| Some((expected.of(id, bytes)?.seconds, routine)));
+        .filter_map(|(id, routine)| Some((expected.of(Way::Direct, id, bytes)?.seconds, routine)));
     known
         .min_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, routine)| routine)
@@ -74,7 +74,7 @@ mod tests {
     /// All cost the same but one of that name, which takes half as long up to so many bytes.
     fn expecting(name: &str, most: u64) -> ExpectedCosts {
         let best = find(name).unwrap();
-        let predict = |routine: RoutineId, bytes: u64| match routine == best && bytes <= most {
+        let predict = |_, routine: RoutineId, bytes: u64| match routine == best && bytes <= most {
             true => 0.5e-9 * bytes as f64,
             false => 1e-9 * bytes as f64 + f64::from(routine) * 1e-12,
         };

@@ -3,9 +3,10 @@
 use super::contest::{Entry, Timer};
 use super::copies::{names, on_the_scale};
 use crate::bench::messages::Messages;
-use crate::bench::mpi::{Family, Library};
+use crate::bench::mpi::Library;
 use crate::bench::walk::{Executions, Walker};
 use crate::calibration::prediction::Predictor;
+use crate::mpi::pieces;
 use crate::routines::Features;
 use crate::stats::random::Random;
 use crate::timing::State;
@@ -34,15 +35,6 @@ const KINDS: [(&str, u32, bool, bool); 6] = [
     ("exchange", 1, true, true),
 ];
 
-/// How many bytes of a message a library copies at once, by default: Open MPI a fragment (`btl_vader_max_send_size`), MPICH's UCX a
-/// segment (`UCX_POSIX_SEG_SIZE`).
-pub fn piece(family: Family) -> u64 {
-    match family {
-        Family::OpenMpi => 32 << 10,
-        Family::Mpich => 8 << 10,
-    }
-}
-
 /// So many cells of one library, kind by kind, sizes at random.
 pub fn entries(
     predictor: &Predictor,
@@ -63,7 +55,7 @@ pub fn entries(
             let copied = if strided {
                 BLOCK
             } else {
-                bytes.min(piece(library.family))
+                bytes.min(pieces::size(library.family.title()))
             };
             let ranking = predictor
                 .rank_in_pieces(bytes, copied, State::Shared, 1)

@@ -1,13 +1,11 @@
 //! How many evaluations a search needs that starts from predictions, and one that does not, on the solution spaces that
 //! `copytune bench space` has measured.
 
-use super::messages::piece;
 use crate::bench::Progress;
 use crate::bench::convergence::{MeasuredSpace, View, draw_again, interval_of};
-use crate::bench::mpi::Family;
 use crate::bench::space::{Conditions, Measured, Surface, Times, sums_of_ends};
-use crate::calibration::ends::ends;
 use crate::calibration::prediction::Predictor;
+use crate::mpi::pieces;
 use crate::search::Search;
 use crate::search::strategies;
 use crate::stats::random::Random;
@@ -82,11 +80,10 @@ pub struct Needed {
 /// What a search is told before it begins: by how many seconds a routine changes an end of a message, the sending one being 0.
 pub type Effect<'a> = dyn Fn(usize, u16) -> f64 + 'a;
 
-/// The predictions for a message: the library copies it piece by piece, in and out of memory that both ends map. Copying out is reading
-/// what another core has just written; copying in is the rest of what both take.
+/// The predictions for a message: the library copies it piece by piece, in and out of memory that both ends map.
 pub fn effects<'a>(
     predictor: &Predictor,
-    family: Family,
+    library: &str,
     surface: &'a Surface,
 ) -> Result<impl Fn(usize, u16) -> f64 + use<'a>, String> {
     let Conditions { bytes, strided, .. } = surface.conditions;
@@ -94,9 +91,9 @@ pub fn effects<'a>(
     let one = if strided {
         BLOCK
     } else {
-        bytes.min(piece(family))
+        bytes.min(pieces::size(library))
     };
-    let of_routine = ends(predictor, bytes, one)?;
+    let of_routine = predictor.ends(bytes, one)?;
     let ends: Vec<[f64; 2]> = (surface.routines.iter())
         .map(|name| {
             let found = of_routine.iter().find(|of| of.routine == name);
@@ -122,10 +119,6 @@ pub fn cases(
     seeds: u64,
     progress: &mut Progress,
 ) -> Result<Vec<Case>, String> {
-    let family = match measured.library.starts_with(Family::OpenMpi.title()) {
-        true => Family::OpenMpi,
-        false => Family::Mpich,
-    };
     let mut cases = Vec::new();
     for surface in &measured.surfaces {
         if surface.passes < 2 {
@@ -134,7 +127,7 @@ pub fn cases(
                 surface.conditions
             ));
         }
-        let effect = effects(predictor, family, surface)?;
+        let effect = effects(predictor, &measured.library, surface)?;
         let times = Times::levelled(surface);
         let views: Vec<View> = (0..seeds)
             .map(|seed| View::held_out(&times, seed))

@@ -10,7 +10,8 @@ use super::calibration::Machine;
 use super::content::Body;
 use super::error::{Refusal, StateError};
 use super::{envelope, store};
-use crate::routines::expected::ExpectedCosts;
+use crate::mpi::pieces;
+use crate::routines::expected::{ExpectedCosts, Way};
 use crate::routines::{RoutineId, catalogue};
 
 const PREFIX: &str = "costs-";
@@ -31,8 +32,33 @@ struct OfRoutine {
     routine: String,
     /// How far off predictions are on average, relative to them.
     error: f32,
-    /// By length; `None`: nothing is expected.
+    /// Of direct copies, by length; `None`: nothing is expected.
     seconds: Vec<Option<f32>>,
+    /// Of copies in and out; none in files of earlier versions.
+    #[serde(default)]
+    ends: Vec<OfEnds>,
+}
+
+/// Of copies by a library that copies in pieces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct OfEnds {
+    /// Bytes of these.
+    piece: u64,
+    /// By length, as above.
+    sending: Vec<Option<f32>>,
+    receiving: Vec<Option<f32>>,
+}
+
+impl OfRoutine {
+    /// Seconds by length; what direct copies take stands for the others where nothing is kept of these.
+    fn table(&self, way: Way, piece: u64) -> &[Option<f32>] {
+        let ends = self.ends.iter().find(|of| of.piece == piece);
+        match (way, ends) {
+            (Way::In, Some(ends)) => &ends.sending,
+            (Way::Out, Some(ends)) => &ends.receiving,
+            _ => &self.seconds,
+        }
+    }
 }
 
 impl Body for Costs {
@@ -41,24 +67,30 @@ impl Body for Costs {
 
     fn is_consistent(&self) -> bool {
         let is_sound = |of: &OfRoutine| {
-            let costs = of.seconds.iter().flatten();
+            let ends = of.ends.iter().flat_map(|of| [&of.sending, &of.receiving]);
+            let is_table = |seconds: &Vec<Option<f32>>| {
+                let mut costs = seconds.iter().flatten();
+                seconds.len() == self.lengths.len()
+                    && costs.all(|cost| *cost > 0.0 && cost.is_finite())
+            };
             (0.0..f32::INFINITY).contains(&of.error)
-                && of.seconds.len() == self.lengths.len()
-                && costs.copied().all(|cost| cost > 0.0 && cost.is_finite())
+                && of.ends.len() <= pieces::SIZES.len()
+                && ends.chain([&of.seconds]).all(is_table)
         };
         self.routines.len() <= MOST_ROUTINES && self.routines.iter().all(is_sound)
     }
 }
 
-/// Keeps what is expected on a machine in a state directory, in place of what was. `predict` gives the seconds of a copy by a routine, and
-/// `error` the average relative error of that routine's predictions, as [`ExpectedCosts::new`] takes them.
+/// Keeps what is expected on a machine in a state directory, in place of what was. `predict` gives the seconds of a copy by a routine in pieces of
+/// the last number's bytes, which matters to copies in and out alone, and `error` the average relative error of that routine's predictions, as
+/// [`ExpectedCosts::new`] takes them.
 ///
 /// # Errors
 /// The directory or the file cannot be written; what was there before is as it was.
 pub fn save(
     dir: &Path,
     machine: &Machine,
-    predict: impl Fn(RoutineId, u64) -> f64,
+    predict: impl Fn(Way, RoutineId, u64, u64) -> f64,
     error: impl Fn(RoutineId) -> f64,
 ) -> Result<PathBuf, StateError> {
     fs::create_dir_all(dir).map_err(|source| StateError::Directory {
@@ -66,12 +98,24 @@ pub fn save(
         source,
     })?;
     let known = |seconds: f64| Some(seconds as f32).filter(|it| it.is_finite() && *it > 0.0);
+    let table = |way, id, piece| -> Vec<Option<f32>> {
+        let lengths = ExpectedCosts::lengths();
+        lengths
+            .map(|bytes| known(predict(way, id, bytes, piece)))
+            .collect()
+    };
+    let ends = |id| {
+        pieces::SIZES.map(|piece| OfEnds {
+            piece,
+            sending: table(Way::In, id, piece),
+            receiving: table(Way::Out, id, piece),
+        })
+    };
     let routines = (0..).zip(catalogue()).map(|(id, routine)| OfRoutine {
         routine: routine.name.to_owned(),
         error: error(id) as f32,
-        seconds: ExpectedCosts::lengths()
-            .map(|bytes| known(predict(id, bytes)))
-            .collect(),
+        seconds: table(Way::Direct, id, 0),
+        ends: ends(id).into(),
     });
     let costs = Costs {
         machine: machine.clone(),
@@ -84,11 +128,11 @@ pub fn save(
     Ok(path)
 }
 
-/// What is expected on the machine `here`, if that is kept in a directory.
+/// What is expected on the machine `here` with a library that copies in pieces of so many bytes ([`pieces`]), if that is kept in a directory.
 ///
 /// # Errors
 /// The file cannot be used.
-pub fn load(dir: &Path, here: &Machine) -> Result<Option<ExpectedCosts>, Refusal> {
+pub fn load(dir: &Path, here: &Machine, piece: u64) -> Result<Option<ExpectedCosts>, Refusal> {
     let path = dir.join(here.file(PREFIX));
     let Some(costs) = envelope::read::<Costs>(&path)? else {
         return Ok(None);
@@ -102,9 +146,9 @@ pub fn load(dir: &Path, here: &Machine) -> Result<Option<ExpectedCosts>, Refusal
         .collect();
     let of = |id: RoutineId| of_routine.get(usize::from(id)).copied().flatten();
     let place = |bytes: u64| costs.lengths.iter().position(|&length| length == bytes);
-    let seconds = |id: RoutineId, bytes: u64| *of(id)?.seconds.get(place(bytes)?)?;
+    let seconds = |way, id: RoutineId, bytes: u64| *of(id)?.table(way, piece).get(place(bytes)?)?;
     Ok(Some(ExpectedCosts::new(
-        |id, bytes| seconds(id, bytes).map_or(f64::INFINITY, f64::from),
+        |way, id, bytes| seconds(way, id, bytes).map_or(f64::INFINITY, f64::from),
         |id| of(id).map_or(0.0, |of| f64::from(of.error)),
     )))
 }
@@ -112,6 +156,8 @@ pub fn load(dir: &Path, here: &Machine) -> Result<Option<ExpectedCosts>, Refusal
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PIECE: u64 = pieces::SIZES[0];
 
     fn here() -> Machine {
         Machine {
@@ -122,10 +168,13 @@ mod tests {
         }
     }
 
-    fn predict(id: RoutineId, bytes: u64) -> f64 {
-        match (id, bytes) {
-            (3, 8192..) => f64::INFINITY,
-            _ => 1e-9 * (f64::from(id) + bytes as f64),
+    fn predict(way: Way, id: RoutineId, bytes: u64, piece: u64) -> f64 {
+        let one = f64::from(id) + bytes as f64;
+        match (way, id, bytes) {
+            (_, 3, 8192..) => f64::INFINITY,
+            (Way::Direct, ..) => 1e-9 * one,
+            (Way::In, ..) => 2e-9 * one + 1e-12 * piece as f64,
+            _ => 3e-9 * one + 1e-12 * piece as f64,
         }
     }
 
@@ -133,38 +182,55 @@ mod tests {
     fn what_is_kept_is_found_on_the_same_machine_only() {
         let dir = tempfile::tempdir().unwrap();
         save(dir.path(), &here(), predict, |id| 0.01 * f64::from(id)).unwrap();
-        let found = load(dir.path(), &here()).unwrap().unwrap();
-        let expected = ExpectedCosts::new(predict, |id| 0.01 * f64::from(id));
-        assert_eq!(found, expected);
-        assert_eq!(found.of(3, 8192), None);
+        for piece in pieces::SIZES {
+            let found = load(dir.path(), &here(), piece).unwrap().unwrap();
+            let predict = |way, id, bytes| predict(way, id, bytes, piece);
+            let expected = ExpectedCosts::new(predict, |id| 0.01 * f64::from(id));
+            assert_eq!(found, expected);
+            assert_eq!(found.of(Way::Direct, 3, 8192), None);
+        }
         let other = Machine {
             kernel: "6.19".into(),
             ..here()
         };
-        assert_eq!(load(dir.path(), &other).unwrap(), None);
+        assert_eq!(load(dir.path(), &other, PIECE).unwrap(), None);
         // Renamed.
         fs::rename(
             dir.path().join(here().file(PREFIX)),
             dir.path().join(other.file(PREFIX)),
         )
         .unwrap();
-        let refused = load(dir.path(), &other).unwrap_err();
+        let refused = load(dir.path(), &other, PIECE).unwrap_err();
         let Refusal::Mismatch { differs, .. } = refused else {
             panic!("{refused:?}");
         };
         assert_eq!(differs, ["kernel"]);
     }
 
+    /// Those of versions that knew direct copies alone.
+    #[test]
+    fn an_earlier_file_says_the_same_of_every_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = save(dir.path(), &here(), predict, |_| 0.0).unwrap();
+        let mut costs = envelope::read::<Costs>(&path).unwrap().unwrap();
+        costs.routines.iter_mut().for_each(|of| of.ends.clear());
+        store::replace(&path, &dir.path().join("aside"), &costs).unwrap();
+        let found = load(dir.path(), &here(), PIECE).unwrap().unwrap();
+        for way in [Way::In, Way::Out] {
+            assert_eq!(found.of(way, 7, 5000), found.of(Way::Direct, 7, 5000));
+        }
+    }
+
     #[test]
     fn what_cannot_be_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let path = save(dir.path(), &here(), |_, _| 1.0, |_| 0.0).unwrap();
+        let path = save(dir.path(), &here(), |_, _, _, _| 1.0, |_| 0.0).unwrap();
         let whole = fs::read_to_string(&path).unwrap();
         for broken in [&whole[..whole.len() / 2], "", "[]"] {
             fs::write(&path, broken).unwrap();
-            assert!(load(dir.path(), &here()).is_err(), "{broken:?}");
+            assert!(load(dir.path(), &here(), PIECE).is_err(), "{broken:?}");
         }
-        save(dir.path(), &here(), |_, _| 1.0, |_| -1.0).unwrap();
-        assert!(load(dir.path(), &here()).is_err());
+        save(dir.path(), &here(), |_, _, _, _| 1.0, |_| -1.0).unwrap();
+        assert!(load(dir.path(), &here(), PIECE).is_err());
     }
 }

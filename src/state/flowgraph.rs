@@ -4,7 +4,7 @@ use super::format::Module;
 use super::graph::{Graph, GraphShard, Node};
 use crate::engine::{Engine, NodeInfo, Recorded, Recordings};
 use crate::mpi::call_site::{self, Signature};
-use crate::mpi::calls;
+use crate::mpi::spelling;
 use std::sync::Arc;
 
 /// What a thread has recorded; `signatures` are those of its nodes. Nodes that
@@ -59,11 +59,12 @@ fn recorded(shard: &GraphShard, graph: &Graph) -> Recorded {
             bytes: node.bytes,
         };
         let identity = signature.identity();
+        let (sends, receives) = spelling::sends_and_receives(&node.call);
         let info = NodeInfo {
             tunable: node.tunable,
-            collective: calls::names_a_collective(&node.call),
-            // Recordings are not taken up where routines are forced.
-            sends: false,
+            collective: spelling::names_a_collective(&node.call),
+            sends,
+            receives,
             bytes: node.bytes,
             identity,
         };

@@ -226,7 +226,9 @@ impl Layout {
                     _mm_stream_si128(first.with_addr(at).cast(), sixteen);
                 }
                 first.write_bytes(value, begin - first.addr());
-                first.with_addr(end).write_bytes(value, first.addr() + self.bytes - end);
+                first
+                    .with_addr(end)
+                    .write_bytes(value, first.addr() + self.bytes - end);
             }
         }
         // SAFETY: SSE is part of x86-64. The stores are seen before whatever says that they are done.

@@ -11,7 +11,7 @@ fn others_take_half(routine: RoutineId) -> u64 {
 /// Six loops, one after the other, each in an interval of its own, where every routine is expected to take half as long as the default.
 fn six_loops(cost: fn(RoutineId) -> u64) -> Machine {
     let mut machine = Machine::new(Mode::Tune, Knowledge::default(), cost);
-    let half = |routine: RoutineId, bytes: u64| {
+    let half = |_, routine: RoutineId, bytes: u64| {
         let ratio = if routine == DEFAULT { 1.0 } else { 0.5 };
         ratio * 1e-10 * bytes as f64
     };

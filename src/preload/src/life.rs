@@ -16,6 +16,7 @@ use crate::sys::{allocation, clock, next, resolve, warm};
 use crate::thread::job::Job;
 use crate::thread::{memory, sessions, standing};
 use copytune_core::direct::mechanism::MOST_CANDIDATES;
+use copytune_core::mpi::pieces;
 use copytune_core::options::{self, Log, Options};
 use copytune_core::routines::expected::ExpectedCosts;
 use copytune_core::routines::{self, Features, Mask};
@@ -188,7 +189,7 @@ fn settle(
         .as_ref()
         .map_or_else(|| "no MPI".into(), Library::version);
     let memory = memory::Memory::load(&options, &mpi, place);
-    let expected = expected(&options, place.0);
+    let expected = expected(&options, place.0, pieces::size(&mpi));
     let job = Job {
         options,
         library,
@@ -212,12 +213,12 @@ fn say_off(place: (u32, u32), reason: core::fmt::Arguments<'_>) {
     }
 }
 
-/// What the machine's calibration says, where learning may start from it.
-fn expected(options: &Options, rank: u32) -> Option<Arc<ExpectedCosts>> {
+/// What the machine's calibration says of messages that are copied in pieces of so many bytes, where learning may start from it.
+fn expected(options: &Options, rank: u32, piece: u64) -> Option<Arc<ExpectedCosts>> {
     let learns = options.mode == options::Mode::Tune && options.routine.is_none();
     let dir = options.dir.as_ref().filter(|_| learns && options.model)?;
     let began = clock::now();
-    match costs::load(dir, &Machine::here()) {
+    match costs::load(dir, &Machine::here(), piece) {
         Ok(found) => {
             let taken = clock::milliseconds(clock::now().wrapping_sub(began));
             let what = match found {

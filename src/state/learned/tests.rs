@@ -91,6 +91,7 @@ impl Thread {
                 tunable: true,
                 collective: false,
                 sends: false,
+                receives: false,
                 bytes,
                 identity,
             })

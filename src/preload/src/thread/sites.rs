@@ -87,6 +87,13 @@ impl Session {
             ) || entry.has_sources,
             collective: entry.has_sources,
             sends: matches!(entry.call().role, Role::Transfer { send: Some(_), .. }),
+            receives: matches!(
+                entry.call().role,
+                Role::Transfer {
+                    receive: Some(_),
+                    ..
+                }
+            ),
             bytes: signature.bytes,
             identity,
         };

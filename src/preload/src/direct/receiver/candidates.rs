@@ -5,7 +5,7 @@ use crate::sys::clock;
 use copytune_core::direct::gain::Costs;
 use copytune_core::direct::mechanism::{CLASSES, MOST_CANDIDATES, Mechanism, lengths};
 use copytune_core::direct::promotion_budget::{Credit, Paid, Worth, part_of_credit};
-use copytune_core::routines::expected::ExpectedCosts;
+use copytune_core::routines::expected::{ExpectedCosts, Way};
 use copytune_core::routines::{CopyFn, find};
 use copytune_core::state::format::DirectClass;
 use std::sync::OnceLock;
@@ -32,7 +32,7 @@ impl Candidate {
     /// A routine of the catalogue, with what the machine's calibration expects of it, if there is one.
     pub fn new(name: &'static str, copy: CopyFn, expected: Option<&ExpectedCosts>) -> Self {
         let cost = |bytes: usize| {
-            let cost = expected?.of(find(name)?, bytes as u64)?;
+            let cost = expected?.of(Way::Direct, find(name)?, bytes as u64)?;
             Some((cost.seconds, cost.error))
         };
         Self {
