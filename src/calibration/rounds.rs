@@ -12,6 +12,7 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
@@ -230,8 +231,9 @@ fn time(
     })
 }
 
-/// The wanted points of the series that take both processors, or of the others: series by series, each in an order of its own, from the
-/// end on; first those that had fewer turns.
+/// The wanted points of the series that take both processors, or of the others: series by series, from the end on; first those that had fewer
+/// turns. Sizes come in an order of their own, and so do the routines of each: all copy between the same places, which the one before has
+/// left in the caches, as far as they fit, as a loop of a program does.
 fn queue(plan: &[Series], request: &Request, task: &Task, both: bool) -> Vec<At> {
     let of = plan.iter().enumerate().rev();
     let mut queue: Vec<At> = of
@@ -242,6 +244,11 @@ fn queue(plan: &[Series], request: &Request, task: &Task, both: bool) -> Vec<At>
             let mut order: Vec<usize> = (0..series.points.len()).collect();
             order.shuffle(&mut random);
             order.retain(|&at| task.wanted[of][at]);
+            let mut places: HashMap<usize, usize> = HashMap::new();
+            for (place, &at) in order.iter().enumerate() {
+                places.entry(series.points[at].bytes).or_insert(place);
+            }
+            order.sort_by_key(|&at| places[&series.points[at].bytes]);
             order.into_iter().map(move |at| (of, at))
         })
         .collect();
