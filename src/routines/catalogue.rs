@@ -7,7 +7,6 @@
 //! | `sse2`, `avx2`, `avx512` | moves of 16, 32 or 64 bytes |
 //! | `rep-movsb`, `rep-movsq` | the string instruction |
 //! | `back` | from the highest address down; all others go up |
-//! | `away` | up or down, as the places tell: so that loads do not have the last 12 bits of earlier stores' addresses |
 //! | `nt` | non-temporal stores, which bypass the caches, then sfence |
 //! | `alt` | loads and stores alternate; all others load 256 bytes, then store them |
 //! | `g512` | they load 512 bytes, then store them |
@@ -123,7 +122,6 @@ table! {
     copytune_sse2_nt "sse2-nt" BASE NT "16-byte moves, non-temporal stores";
     copytune_sse2_nt_pfnta_512 "sse2-nt-pfnta-512" BASE NT "16-byte moves, non-temporal stores, prefetch past L2 512 bytes ahead";
     copytune_sse2_back "sse2-back" BASE SEVERAL_MOVES "16-byte moves, from the end down";
-    copytune_sse2_away "sse2-away" BASE SEVERAL_MOVES "16-byte moves, up or down, so that no load waits for a store 4096 bytes away";
     copytune_sse2_2page "sse2-2page" BASE PAGES_2 "16-byte moves, two pages interleaved";
     copytune_sse2_nt_4page "sse2-nt-4page" BASE PAGES_4 "16-byte moves, non-temporal stores, four pages interleaved";
     copytune_sse2_nt_block16k "sse2-nt-block16k" BASE NT "16-byte moves, non-temporal stores, 16 KiB at a time through L1";
@@ -149,7 +147,6 @@ table! {
     copytune_avx2_nt_pfnta_512 "avx2-nt-pfnta-512" AVX2 NT "32-byte moves, non-temporal stores, prefetch past L2 512 bytes ahead";
     copytune_avx2_nt_pft0_1024 "avx2-nt-pft0-1024" AVX2 NT "32-byte moves, non-temporal stores, prefetch into all levels 1024 bytes ahead";
     copytune_avx2_back "avx2-back" AVX2 SEVERAL_MOVES "32-byte moves, from the end down";
-    copytune_avx2_away "avx2-away" AVX2 SEVERAL_MOVES "32-byte moves, up or down, so that no load waits for a store 4096 bytes away";
     copytune_avx2_back_pft0_512 "avx2-back-pft0-512" AVX2 NEAR "32-byte moves, from the end down, prefetch into all levels 512 bytes ahead";
     copytune_avx2_back_pfw_512 "avx2-back-pfw-512" AVX2_W NEAR "32-byte moves, from the end down, prefetch of the destination for writing 512 bytes ahead";
     copytune_avx2_back_nt "avx2-back-nt" AVX2 NT "32-byte moves, from the end down, non-temporal stores";
@@ -184,7 +181,6 @@ table! {
     copytune_avx512_nt_pfnta_512 "avx512-nt-pfnta-512" AVX512 NT "64-byte moves, non-temporal stores, prefetch past L2 512 bytes ahead";
     copytune_avx512_nt_pft0_1024 "avx512-nt-pft0-1024" AVX512 NT "64-byte moves, non-temporal stores, prefetch into all levels 1024 bytes ahead";
     copytune_avx512_back "avx512-back" AVX512 SEVERAL_MOVES "64-byte moves, from the end down";
-    copytune_avx512_away "avx512-away" AVX512 SEVERAL_MOVES "64-byte moves, up or down, so that no load waits for a store 4096 bytes away";
     copytune_avx512_back_pft0_512 "avx512-back-pft0-512" AVX512 NEAR "64-byte moves, from the end down, prefetch into all levels 512 bytes ahead";
     copytune_avx512_back_pfw_512 "avx512-back-pfw-512" AVX512_W NEAR "64-byte moves, from the end down, prefetch of the destination for writing 512 bytes ahead";
     copytune_avx512_back_nt "avx512-back-nt" AVX512 NT "64-byte moves, from the end down, non-temporal stores";
@@ -281,7 +277,7 @@ mod tests {
 
     /// The parts of a name after the width or the instruction, as the table at the top lists them.
     const PARTS: [&[&str]; 6] = [
-        &["back", "away"],
+        &["back"],
         &["nt"],
         &["alt", "src", "dst", "g512"],
         &["2page", "4page", "block4k", "block16k"],

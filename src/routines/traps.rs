@@ -77,7 +77,7 @@ fn slow_movsb(slowdowns: &[(usize, f64)], name: &str) -> Trap {
 fn aliasing(slowdowns: &[(usize, f64)], name: &str) -> Trap {
     let noticed = worst(slowdowns) >= NOTICED;
     let advice = if noticed {
-        "; the routines with -away in their names copy towards the side where it does not happen, those with -back downwards, which suffer from it at other places"
+        "; the routines with -back in their names copy downwards and do not suffer from it"
     } else {
         ""
     };
