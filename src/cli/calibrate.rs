@@ -12,7 +12,6 @@ use copytune_core::calibration::mechanisms::Means;
 use copytune_core::calibration::prediction::keep_costs;
 use copytune_core::calibration::{self, NAME, Request, memory, tables};
 use copytune_core::options;
-use copytune_core::mpi::pieces;
 use copytune_core::routines::Features;
 use copytune_core::state::calibration::{Calibration, Machine, Unfit, find};
 use copytune_core::state::costs;
@@ -178,7 +177,7 @@ pub fn for_benchmark(setting: &Setting) -> Result<PathBuf, Box<dyn Error>> {
 pub fn advice(dir: &Path) -> String {
     let here = Machine::here();
     let usable = find(dir, &here).and_then(|(found, path)| found.usable(&here, &path));
-    match usable.map(|()| costs::load(dir, &here, pieces::SIZES[0])) {
+    match usable.map(|()| costs::load(dir, &here, "")) {
         Ok(Ok(Some(_))) => String::new(),
         Ok(Ok(None)) => "\nLearning does not start from this machine's calibration, because the file that the library reads is missing: run `copytune calibrate` again\n".to_owned(),
         Ok(Err(refusal)) => format!("\n{refusal}\n"),

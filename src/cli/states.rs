@@ -5,7 +5,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use copytune_core::mpi::pieces;
 use copytune_core::options::Options;
 use copytune_core::routines::expected::ExpectedCosts;
 use copytune_core::state::calibration::Machine;
@@ -148,11 +147,8 @@ pub fn costs_of(state: &State) -> Option<ExpectedCosts> {
     }
     let beside = state.files.first().and_then(|file| file.parent());
     let places = beside.map(Path::to_owned).into_iter();
-    (places.chain(Options::from_env().0.dir)).find_map(|dir| {
-        costs::load(&dir, &here, pieces::size(&state.key.mpi))
-            .ok()
-            .flatten()
-    })
+    (places.chain(Options::from_env().0.dir))
+        .find_map(|dir| costs::load(&dir, &here, &state.key.mpi).ok().flatten())
 }
 
 /// The states, one in a line.

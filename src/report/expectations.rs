@@ -4,9 +4,9 @@
 use serde::Serialize;
 
 use super::rows::Report;
-use crate::mpi::spelling::sends_and_receives;
 use crate::routines::expected::{ExpectedCosts, Way};
 use crate::routines::{DEFAULT, find};
+use crate::state::costs::way_of;
 use crate::state::format::{Interval, Site};
 use crate::tuner::{Learnt, Saved};
 use crate::units::{bytes, signed_percent};
@@ -73,11 +73,10 @@ pub(super) fn known(interval: &Interval, sites: &[Site]) -> Vec<Known> {
     let of_choice = |learnt: Learnt| {
         let variable = interval.variables.get(learnt.variable)?;
         let site = sites.get(*interval.nodes.get(variable.node as usize)? as usize)?;
-        let (sends, receives) = sends_and_receives(&site.call);
         Some(Known {
             routine: variable.choices.get(usize::from(learnt.choice))?.clone(),
             bytes: site.bytes,
-            way: Way::of(sends, receives, site.copied.direct > 0),
+            way: way_of(site),
             learnt,
         })
     };

@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::calibration::Machine;
 use super::content::Body;
 use super::error::{Refusal, StateError};
+use super::format::Site;
 use super::{envelope, store};
 use crate::mpi::pieces;
+use crate::mpi::spelling::sends_and_receives;
 use crate::routines::expected::{ExpectedCosts, Way};
 use crate::routines::{RoutineId, catalogue};
 
@@ -128,11 +130,11 @@ pub fn save(
     Ok(path)
 }
 
-/// What is expected on the machine `here` with a library that copies in pieces of so many bytes ([`pieces`]), if that is kept in a directory.
+/// What is expected on the machine `here` with the MPI library of that name, if it is kept in a directory.
 ///
 /// # Errors
 /// The file cannot be used.
-pub fn load(dir: &Path, here: &Machine, piece: u64) -> Result<Option<ExpectedCosts>, Refusal> {
+pub fn load(dir: &Path, here: &Machine, library: &str) -> Result<Option<ExpectedCosts>, Refusal> {
     let path = dir.join(here.file(PREFIX));
     let Some(costs) = envelope::read::<Costs>(&path)? else {
         return Ok(None);
@@ -145,6 +147,7 @@ pub fn load(dir: &Path, here: &Machine, piece: u64) -> Result<Option<ExpectedCos
         .map(|routine| costs.routines.iter().find(|of| of.routine == routine.name))
         .collect();
     let of = |id: RoutineId| of_routine.get(usize::from(id)).copied().flatten();
+    let piece = pieces::size(library);
     let place = |bytes: u64| costs.lengths.iter().position(|&length| length == bytes);
     let seconds = |way, id: RoutineId, bytes: u64| *of(id)?.table(way, piece).get(place(bytes)?)?;
     Ok(Some(ExpectedCosts::new(
@@ -153,11 +156,17 @@ pub fn load(dir: &Path, here: &Machine, piece: u64) -> Result<Option<ExpectedCos
     )))
 }
 
+/// Which of a message's copies a routine makes at a call site.
+pub fn way_of(site: &Site) -> Way {
+    let (sends, receives) = sends_and_receives(&site.call);
+    Way::of(sends, receives, site.copied.direct > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PIECE: u64 = pieces::SIZES[0];
+    const LIBRARY: &str = "MPICH 4.0.2";
 
     fn here() -> Machine {
         Machine {
@@ -182,8 +191,9 @@ mod tests {
     fn what_is_kept_is_found_on_the_same_machine_only() {
         let dir = tempfile::tempdir().unwrap();
         save(dir.path(), &here(), predict, |id| 0.01 * f64::from(id)).unwrap();
-        for piece in pieces::SIZES {
-            let found = load(dir.path(), &here(), piece).unwrap().unwrap();
+        for library in ["Open MPI v4.1.4", "MPICH 4.0.2"] {
+            let found = load(dir.path(), &here(), library).unwrap().unwrap();
+            let piece = pieces::size(library);
             let predict = |way, id, bytes| predict(way, id, bytes, piece);
             let expected = ExpectedCosts::new(predict, |id| 0.01 * f64::from(id));
             assert_eq!(found, expected);
@@ -193,14 +203,14 @@ mod tests {
             kernel: "6.19".into(),
             ..here()
         };
-        assert_eq!(load(dir.path(), &other, PIECE).unwrap(), None);
+        assert_eq!(load(dir.path(), &other, LIBRARY).unwrap(), None);
         // Renamed.
         fs::rename(
             dir.path().join(here().file(PREFIX)),
             dir.path().join(other.file(PREFIX)),
         )
         .unwrap();
-        let refused = load(dir.path(), &other, PIECE).unwrap_err();
+        let refused = load(dir.path(), &other, LIBRARY).unwrap_err();
         let Refusal::Mismatch { differs, .. } = refused else {
             panic!("{refused:?}");
         };
@@ -215,7 +225,7 @@ mod tests {
         let mut costs = envelope::read::<Costs>(&path).unwrap().unwrap();
         costs.routines.iter_mut().for_each(|of| of.ends.clear());
         store::replace(&path, &dir.path().join("aside"), &costs).unwrap();
-        let found = load(dir.path(), &here(), PIECE).unwrap().unwrap();
+        let found = load(dir.path(), &here(), LIBRARY).unwrap().unwrap();
         for way in [Way::In, Way::Out] {
             assert_eq!(found.of(way, 7, 5000), found.of(Way::Direct, 7, 5000));
         }
@@ -228,9 +238,9 @@ mod tests {
         let whole = fs::read_to_string(&path).unwrap();
         for broken in [&whole[..whole.len() / 2], "", "[]"] {
             fs::write(&path, broken).unwrap();
-            assert!(load(dir.path(), &here(), PIECE).is_err(), "{broken:?}");
+            assert!(load(dir.path(), &here(), LIBRARY).is_err(), "{broken:?}");
         }
         save(dir.path(), &here(), |_, _, _, _| 1.0, |_| -1.0).unwrap();
-        assert!(load(dir.path(), &here(), PIECE).is_err());
+        assert!(load(dir.path(), &here(), LIBRARY).is_err());
     }
 }

@@ -16,7 +16,6 @@ use crate::sys::{allocation, clock, next, resolve, warm};
 use crate::thread::job::Job;
 use crate::thread::{memory, sessions, standing};
 use copytune_core::direct::mechanism::MOST_CANDIDATES;
-use copytune_core::mpi::pieces;
 use copytune_core::options::{self, Log, Options};
 use copytune_core::routines::expected::ExpectedCosts;
 use copytune_core::routines::{self, Features, Mask};
@@ -189,7 +188,7 @@ fn settle(
         .as_ref()
         .map_or_else(|| "no MPI".into(), Library::version);
     let memory = memory::Memory::load(&options, &mpi, place);
-    let expected = expected(&options, place.0, pieces::size(&mpi));
+    let expected = expected(&options, place.0, &mpi);
     let job = Job {
         options,
         library,
@@ -213,12 +212,12 @@ fn say_off(place: (u32, u32), reason: core::fmt::Arguments<'_>) {
     }
 }
 
-/// What the machine's calibration says of messages that are copied in pieces of so many bytes, where learning may start from it.
-fn expected(options: &Options, rank: u32, piece: u64) -> Option<Arc<ExpectedCosts>> {
+/// What the machine's calibration says of messages of that library, where learning may start from it.
+fn expected(options: &Options, rank: u32, library: &str) -> Option<Arc<ExpectedCosts>> {
     let learns = options.mode == options::Mode::Tune && options.routine.is_none();
     let dir = options.dir.as_ref().filter(|_| learns && options.model)?;
     let began = clock::now();
-    match costs::load(dir, &Machine::here(), piece) {
+    match costs::load(dir, &Machine::here(), library) {
         Ok(found) => {
             let taken = clock::milliseconds(clock::now().wrapping_sub(began));
             let what = match found {
