@@ -121,7 +121,9 @@ fn waited(timed: &rounds::Timed) -> Option<String> {
     let nanoseconds = 1e9 * timed.distance?;
     let apart = match timed.apart {
         0 => String::new(),
-        copies => format!(", and {copies} copies were timed while they were"),
+        copies => format!(
+            ", and {copies} copies were timed while they were, which count for sizes alone that were not timed near"
+        ),
     };
     (timed.waited > 0.0 || timed.apart > 0).then(|| {
         format!(

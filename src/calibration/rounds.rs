@@ -37,7 +37,8 @@ pub struct Timed {
 struct Step {
     seconds: f64,
     waited: f64,
-    apart: usize,
+    /// What takes both processors and was timed while these were apart.
+    apart: Vec<At>,
     distance: Option<f64>,
     /// For each point of each series, unless it was not wanted or was left for the next round; `None`: there was no time for all of them.
     times: Option<Vec<Vec<Option<f64>>>>,
@@ -93,8 +94,8 @@ pub fn run(
             let Some(round) = step.times else {
                 break;
             };
-            apart += step.apart;
-            turns.add(round, step.distance);
+            apart += step.apart.len();
+            turns.add(round, &step.apart, step.distance);
             latest = step.seconds;
             let rounds_left = f64::from(MOST_ROUNDS - number - 1) * latest;
             progress.plan(rounds_left.min(budget - taken).max(0.0) + after);
@@ -111,7 +112,7 @@ pub fn run(
             waited,
             apart,
             distance: turns.distance(),
-            times: turns.into_times(),
+            times: turns.near(),
         })
     })
 }
@@ -199,7 +200,7 @@ fn time(
     let [alone, both] = [false, true].map(|both| queue(plan, request, task, both));
     let mut queues = Queues { both, alone };
     let (mut looked, mut are_near): (Option<Instant>, bool) = (None, true);
-    let mut apart = 0;
+    let mut apart = Vec::new();
     let is_whole = loop {
         let is_due = looked.is_none_or(|at| at.elapsed() >= BETWEEN_LOOKS);
         if is_due && !queues.both.is_empty() {
@@ -218,7 +219,9 @@ fn time(
         if began.elapsed() > task.left {
             break false;
         }
-        apart += usize::from(!are_near && takes_both(&plan[of]));
+        if !are_near && takes_both(&plan[of]) {
+            apart.push((of, at));
+        }
         let turn = task.counts[of][at];
         times[of][at] = Some(time_point(stage, &plan[of], at, request, turn)?);
     };

@@ -2,13 +2,15 @@
 //!
 //! A virtual machine may move its processors apart for some seconds, and then other routines are the fastest for what takes both
 //! ([`Nearness`]). What one processor does alone has its turn meanwhile; what takes both and had none when everything else was done is left
-//! for the next round, where it comes first. So near and far never mix, and little is waited for.
+//! for the next round, where it comes first. What could not wait and was timed apart counts only for sizes that nobody timed near.
 
 use super::Times;
 use super::plan::{ROUNDS, Series};
 use super::race::{is_known, wanted};
 use crate::state::calibration::LEAST_ROUNDS;
+use crate::stats;
 use crate::timing::Nearness;
+use std::collections::HashSet;
 
 /// A point: of which series, and at which place in it.
 pub type At = (usize, usize);
@@ -17,14 +19,23 @@ pub type At = (usize, usize);
 pub struct Turns<'a> {
     plan: &'a [Series],
     times: Vec<Times>,
+    /// Which of them, by their turn, were timed while the two processors were apart; of what takes both alone.
+    apart: HashSet<(At, usize)>,
     /// What is surely not the fastest, and has no further turn.
     given_up: Vec<Vec<bool>>,
     /// Whether everything is timed still.
     all: bool,
     /// The least distance of the two processors, in seconds.
     distance: Option<f64>,
-    /// What was forgotten: times of what takes both processors, while they were as far apart as this.
-    forgotten: Option<(Vec<Times>, f64)>,
+    /// What was forgotten.
+    forgotten: Option<Forgotten>,
+}
+
+/// Times of what takes both processors, all while they were as far apart as this, and which of these while they were yet further.
+struct Forgotten {
+    times: Vec<Times>,
+    apart: HashSet<(At, usize)>,
+    distance: f64,
 }
 
 impl<'a> Turns<'a> {
@@ -34,6 +45,7 @@ impl<'a> Turns<'a> {
         Turns {
             plan,
             times: each().map(|points| vec![Vec::new(); points]).collect(),
+            apart: HashSet::new(),
             given_up: each().map(|points| vec![false; points]).collect(),
             all: true,
             distance: None,
@@ -60,11 +72,10 @@ impl<'a> Turns<'a> {
 
     /// Which points are to be timed next: all until times are known well enough, then those that may be the fastest.
     pub fn wanted(&mut self) -> Vec<Vec<bool>> {
-        let rounds = self.rounds();
-        self.all = self.all && rounds < ROUNDS && !is_known(&self.times, rounds);
+        let (rounds, near) = (self.rounds(), self.near());
+        self.all = self.all && rounds < ROUNDS && !is_known(&near, rounds);
         if !self.all {
-            for ((series, times), given_up) in
-                (self.plan.iter().zip(&self.times)).zip(&mut self.given_up)
+            for ((series, times), given_up) in (self.plan.iter().zip(&near)).zip(&mut self.given_up)
             {
                 for (given_up, wanted) in given_up.iter_mut().zip(wanted(series, times)) {
                     *given_up |= !wanted;
@@ -86,17 +97,23 @@ impl<'a> Turns<'a> {
         2 * most(true) > most(false)
     }
 
-    /// Adds what a round has timed, in seconds, and the least distance of the processors so far. Where that shows that they had been apart
-    /// all the time before, what took both of them is forgotten.
-    pub fn add(&mut self, round: Vec<Vec<Option<f64>>>, distance: Option<f64>) {
+    /// Adds what a round has timed, in seconds, which of it while the processors were apart, and their least distance so far. Where that
+    /// shows that they had been apart all the time before, what took both of them is forgotten.
+    pub fn add(&mut self, round: Vec<Vec<Option<f64>>>, apart: &[At], distance: Option<f64>) {
         let before = self.distance.or(distance);
         let nearer = before.zip(distance);
         let nearer = nearer.filter(|(before, now)| Nearness::is_away(*before, *now));
         if let Some((before, _)) = nearer
             && self.rounds_forgotten() <= self.rounds_of_both()
         {
-            self.forgotten = Some((self.times.clone(), before));
+            self.forgotten = Some(Forgotten {
+                times: self.times.clone(),
+                apart: self.apart.clone(),
+                distance: before,
+            });
         }
+        let turn = |&(of, at): &At| ((of, at), self.times[of][at].len());
+        self.apart.extend(apart.iter().map(turn));
         for (times, round) in self.times.iter_mut().zip(round) {
             for (times, seconds) in times.iter_mut().zip(round) {
                 times.extend(seconds);
@@ -114,9 +131,15 @@ impl<'a> Turns<'a> {
         if rounds >= LEAST_ROUNDS as usize || self.rounds_forgotten() <= rounds {
             return;
         }
-        let Some((forgotten, distance)) = self.forgotten.take() else {
+        let Some(Forgotten {
+            times: forgotten,
+            apart,
+            distance,
+        }) = self.forgotten.take()
+        else {
             return;
         };
+        self.apart = apart;
         let those = self.plan.iter().zip(&mut self.times);
         for ((series, times), before) in those.zip(forgotten) {
             if takes_both(series) {
@@ -132,10 +155,11 @@ impl<'a> Turns<'a> {
 
     fn rounds_forgotten(&self) -> usize {
         let forgotten = self.forgotten.as_ref();
-        forgotten.map_or(0, |(times, _)| rounds_of(self.plan, times))
+        forgotten.map_or(0, |of| rounds_of(self.plan, &of.times))
     }
 
     fn forget_both(&mut self) {
+        self.apart.clear();
         for ((series, times), given_up) in
             (self.plan.iter().zip(&mut self.times)).zip(&mut self.given_up)
         {
@@ -147,9 +171,34 @@ impl<'a> Turns<'a> {
         self.all = true;
     }
 
-    /// The times of each series.
-    pub fn into_times(self) -> Vec<Times> {
-        self.times
+    /// The times of each series. What was timed apart is as the median of what was timed near, where that has every point of its size:
+    /// of routines that were timed under other conditions none is told to be faster.
+    pub fn near(&self) -> Vec<Times> {
+        let mut found = self.times.clone();
+        for (of, (series, times)) in self.plan.iter().zip(&mut found).enumerate() {
+            let is_near = |at, turn| !self.apart.contains(&((of, at), turn));
+            let near = |(at, times): (usize, &Vec<f64>)| {
+                let near = times
+                    .iter()
+                    .enumerate()
+                    .filter(|(turn, _)| is_near(at, *turn));
+                stats::median(&near.map(|(_, &time)| time).collect::<Vec<_>>())
+            };
+            let medians: Vec<Option<f64>> = times.iter().enumerate().map(near).collect();
+            let points = || series.points.iter().zip(&medians);
+            let lacking = points().filter(|(_, median)| median.is_none());
+            let lacking: HashSet<usize> = lacking.map(|(point, _)| point.bytes).collect();
+            for (at, (point, median)) in points().enumerate() {
+                if let Some(median) = median.filter(|_| !lacking.contains(&point.bytes)) {
+                    for (turn, time) in times[at].iter_mut().enumerate() {
+                        if !is_near(at, turn) {
+                            *time = median;
+                        }
+                    }
+                }
+            }
+        }
+        found
     }
 }
 
@@ -208,6 +257,7 @@ mod tests {
     use super::super::tests::small_plan;
     use super::*;
     use crate::routines::RoutineId;
+    use std::collections::BTreeSet;
 
     const NEAR: f64 = 60e-9;
     const FAR: f64 = 310e-9;
@@ -239,19 +289,19 @@ mod tests {
         let mut turns = Turns::new(&plan);
         for _ in 0..2 {
             let all = round(&mut turns, true);
-            turns.add(all, Some(FAR));
+            turns.add(all, &[], Some(FAR));
         }
         assert_eq!(counts(&turns), [2, 2]);
         // A little nearer is as near.
         let all = round(&mut turns, true);
-        turns.add(all, Some(FAR / 2.0));
+        turns.add(all, &[], Some(FAR / 2.0));
         assert_eq!((counts(&turns), turns.rounds()), ([3, 3], 3));
         let all = round(&mut turns, true);
-        turns.add(all, Some(NEAR));
+        turns.add(all, &[], Some(NEAR));
         assert_eq!((counts(&turns), turns.rounds()), ([4, 0], 0));
         assert!(turns.is_all());
         let all = round(&mut turns, true);
-        turns.add(all, Some(NEAR));
+        turns.add(all, &[], Some(NEAR));
         assert_eq!((counts(&turns), turns.distance()), ([5, 1], Some(NEAR)));
     }
 
@@ -262,7 +312,7 @@ mod tests {
             let mut turns = Turns::new(&plan);
             for distance in [FAR; 5].into_iter().chain(vec![NEAR; 1 + near]) {
                 let all = round(&mut turns, true);
-                turns.add(all, Some(distance));
+                turns.add(all, &[], Some(distance));
             }
             turns.end();
             // Of the nearer ones the first does not count: it had begun while they were apart.
@@ -277,11 +327,11 @@ mod tests {
         let mut turns = Turns::new(&plan);
         assert!(!turns.may_leave(), "at first nothing is left");
         let all = round(&mut turns, true);
-        turns.add(all, Some(NEAR));
+        turns.add(all, &[], Some(NEAR));
         let mut left = 0;
         while turns.may_leave() {
             let alone = round(&mut turns, false);
-            turns.add(alone, Some(NEAR));
+            turns.add(alone, &[], Some(NEAR));
             left += 1;
         }
         assert_eq!((left, counts(&turns)), (1, [2, 1]));
@@ -306,12 +356,12 @@ mod tests {
         assert_ne!(first, last);
         while turns.is_all() {
             let all = slowed(&mut turns, first);
-            turns.add(all, Some(FAR));
+            turns.add(all, &[], Some(FAR));
         }
         let known = turns.rounds();
         for _ in 0..20 {
             let all = slowed(&mut turns, last);
-            turns.add(all, Some(FAR));
+            turns.add(all, &[], Some(FAR));
         }
         let count = |turns: &Turns, of: RoutineId| {
             let counts = turns.counts();
@@ -323,8 +373,42 @@ mod tests {
         // The first of them found that all is known.
         assert_eq!((turns.rounds(), count(&turns, first)), (known, known + 21));
         let all = round(&mut turns, true);
-        turns.add(all, Some(NEAR));
+        turns.add(all, &[], Some(NEAR));
         assert!(turns.is_all() && turns.rounds() == 0);
+    }
+
+    #[test]
+    fn what_was_timed_apart_counts_only_for_sizes_that_were_not_timed_near() {
+        let plan = small_plan();
+        let of = plan.iter().position(takes_both).unwrap();
+        let points = &plan[of].points;
+        let of_size = |bytes: usize| (0..points.len()).filter(move |&at| points[at].bytes == bytes);
+        let several: BTreeSet<usize> = (points.iter().map(|point| point.bytes))
+            .filter(|&bytes| of_size(bytes).count() > 1)
+            .collect();
+        let (first, last) = (*several.first().unwrap(), *several.last().unwrap());
+        assert!(first < last);
+        let mut turns = Turns::new(&plan);
+        let slow = |all: &mut Vec<Vec<Option<f64>>>, apart: &[At]| {
+            apart.iter().for_each(|&(of, at)| all[of][at] = Some(5.0));
+        };
+        // Of one size all was near in the second turn, of another one routine never was.
+        let never = (of, of_size(last).next().unwrap());
+        for turn in 0..3 {
+            let apart: Vec<At> = match turn {
+                1 => vec![never],
+                _ => of_size(first).map(|at| (of, at)).chain([never]).collect(),
+            };
+            let mut all = round(&mut turns, true);
+            slow(&mut all, &apart);
+            turns.add(all, &apart, Some(NEAR));
+        }
+        let near = turns.near();
+        assert!(of_size(first).all(|at| near[of][at] == [1.0; 3]));
+        assert_eq!(near[of][never.1], [5.0; 3]);
+        let other = of_size(last).nth(1).unwrap();
+        assert_eq!(near[of][other], [1.0; 3]);
+        assert_eq!(turns.rounds(), 3);
     }
 
     #[test]
