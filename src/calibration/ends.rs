@@ -2,6 +2,7 @@
 //! receiving end reads depends on the other's routine: data that lie in the sender's cache, or that went past it to memory.
 
 use super::prediction::Predictor;
+use crate::mpi::pieces::Pieces;
 use crate::routines::{catalogue, find};
 use crate::timing::State;
 use std::collections::HashMap;
@@ -18,13 +19,13 @@ pub struct Ends {
 }
 
 impl Predictor {
-    /// Of routines that have a prediction at both ends, for `bytes` that are copied in pieces of `piece`.
+    /// Of routines that have a prediction at both ends, for `bytes` that are copied in such pieces.
     ///
     /// # Errors
     /// Nothing was calibrated for data that is shared or dirty: one sentence.
-    pub fn ends(&self, bytes: u64, piece: u64) -> Result<Vec<Ends>, String> {
+    pub fn ends(&self, bytes: u64, pieces: Pieces) -> Result<Vec<Ends>, String> {
         let of = |state| {
-            let found = self.rank_in_pieces(bytes, piece, state, 1)?.into_iter();
+            let found = self.rank_in_pieces(bytes, pieces, state, 1)?.into_iter();
             Ok::<HashMap<_, _>, String>(found.map(|of| (of.routine, of.seconds)).collect())
         };
         let (both, dirty) = (of(State::Shared)?, of(State::Dirty)?);
@@ -121,7 +122,7 @@ mod tests {
     /// The fastest at both ends.
     fn best(predictor: &Predictor) -> [Ends; 2] {
         let found = predictor
-            .ends(64 << 10, 32 << 10)
+            .ends(64 << 10, Pieces::of("Open MPI"))
             .expect("all was calibrated");
         let by = |of: fn(&Ends) -> f64| {
             let least = found.iter().min_by(|a, b| of(a).total_cmp(&of(b)));

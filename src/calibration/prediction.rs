@@ -8,7 +8,7 @@ use super::ends::Ends;
 use super::plan::title;
 use crate::models::Model;
 use crate::models::copies::{BYTES, COPY};
-use crate::mpi::pieces;
+use crate::mpi::pieces::Pieces;
 use crate::routines::expected::{ExpectedCosts, Way};
 use crate::routines::{Features, RoutineId, catalogue, find};
 use crate::state::calibration::Calibration;
@@ -68,14 +68,16 @@ pub fn keep_costs(calibration: &Calibration, features: Features, dir: &Path) -> 
         }
     }
     let model = |id: RoutineId| models.get(usize::from(id)).copied().flatten();
-    let ends: HashMap<(u64, u64), Vec<Ends>> = (pieces::SIZES.into_iter())
-        .flat_map(|piece| ExpectedCosts::lengths().map(move |bytes| (piece, bytes)))
-        .filter_map(|(piece, bytes)| Some(((piece, bytes), predictor.ends(bytes, piece).ok()?)))
+    let ends: HashMap<(u64, u64), Vec<Ends>> = (Pieces::ALL.into_iter())
+        .flat_map(|pieces| ExpectedCosts::lengths().map(move |bytes| (pieces, bytes)))
+        .filter_map(|(pieces, bytes)| {
+            Some(((pieces.size, bytes), predictor.ends(bytes, pieces).ok()?))
+        })
         .collect();
-    let predict = |way, id: RoutineId, bytes, piece| {
+    let predict = |way, id: RoutineId, bytes, pieces: Pieces| {
         let name = catalogue()[usize::from(id)].name;
         let ends = || {
-            ends.get(&(piece, bytes))?
+            ends.get(&(pieces.size, bytes))?
                 .iter()
                 .find(|of| of.routine == name)
         };
@@ -164,23 +166,27 @@ impl Predictor {
         Ok(finite)
     }
 
-    /// The same of a message that a library copies in pieces of `piece` bytes: what the caches hold depends on all of it, and each further piece
-    /// costs what two of them take longer than one that is twice as long. Routines that do not suit a piece have no prediction.
+    /// The same of a message that a library copies in pieces: what the caches hold depends on all of it, up to the ring's length, and each
+    /// further piece costs what two of them take longer than one that is twice as long. Routines that do not suit a piece have no prediction.
     ///
     /// # Errors
     /// As [`Predictor::rank`].
     pub fn rank_in_pieces(
         &self,
         bytes: u64,
-        piece: u64,
+        Pieces { size: piece, ring }: Pieces,
         state: State,
         cores: u32,
     ) -> Result<Vec<Prediction>, String> {
-        let whole = self.rank(bytes, state, cores)?;
+        let at_once = bytes.min(ring.max(piece));
+        let mut whole = self.rank(at_once, state, cores)?;
+        for of in &mut whole {
+            of.seconds *= bytes as f64 / at_once as f64;
+        }
         if piece >= bytes {
             return Ok(whole);
         }
-        let further = (bytes.div_ceil(piece) - 1) as f64;
+        let further = bytes.div_ceil(piece) as f64 - bytes as f64 / at_once as f64;
         let all = self.of(state, cores)?;
         let in_pieces = |of: &Prediction| {
             let model = all.iter().find(|model| model.routine == of.routine)?;

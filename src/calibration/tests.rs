@@ -3,6 +3,7 @@ use super::prediction::{Prediction, Predictor};
 use super::*;
 use crate::bench::journal::Journal;
 use crate::models::model::TOLERATED;
+use crate::mpi::pieces::Pieces;
 use crate::routines::CacheSource;
 use crate::state::calibration::LEAST_ROUNDS;
 use crate::stats::random::Random;
@@ -267,10 +268,11 @@ fn a_message_in_pieces_takes_what_all_of_it_does_and_a_start_for_each() {
         found.map(|of| of.seconds)
     };
     let whole = predictor.rank(400 << 10, State::Shared, 1).unwrap();
-    let in_pieces = |piece| {
-        let found = predictor.rank_in_pieces(400 << 10, piece, State::Shared, 1);
+    let through = |ring, size| {
+        let found = predictor.rank_in_pieces(400 << 10, Pieces { size, ring }, State::Shared, 1);
         found.unwrap()
     };
+    let in_pieces = |size| through(400 << 10, size);
     // 12 further pieces of 32 KiB, 49 of 8 KiB.
     for (piece, further) in [(32 << 10, 12.0), (8 << 10, 49.0)] {
         let found = in_pieces(piece);
@@ -288,6 +290,14 @@ fn a_message_in_pieces_takes_what_all_of_it_does_and_a_start_for_each() {
     assert!(seconds(&whole, "rep-movsb").is_some());
     assert_eq!(seconds(&in_pieces(64), "rep-movsb"), None);
     assert!(seconds(&in_pieces(64), "libc").is_some());
+    // Through 100 KiB again and again it takes four times what these do, and a start for each further piece.
+    let part = predictor.rank(100 << 10, State::Shared, 1).unwrap();
+    let (found, part) = (
+        through(100 << 10, 50 << 10),
+        seconds(&part, "libc").unwrap(),
+    );
+    let more = seconds(&found, "libc").unwrap() - 4.0 * part;
+    assert!((more / (4.0 * 10e-9) - 1.0).abs() < 0.1, "{more}");
 }
 
 #[test]

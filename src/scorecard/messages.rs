@@ -6,7 +6,7 @@ use crate::bench::messages::Messages;
 use crate::bench::mpi::Library;
 use crate::bench::walk::{Executions, Walker};
 use crate::calibration::prediction::Predictor;
-use crate::mpi::pieces;
+use crate::mpi::pieces::Pieces;
 use crate::routines::Features;
 use crate::stats::random::Random;
 use crate::timing::State;
@@ -35,6 +35,18 @@ const KINDS: [(&str, u32, bool, bool); 6] = [
     ("exchange", 1, true, true),
 ];
 
+/// How the library of that name copies a message: what is strided block by block.
+pub fn pieces(library: &str, strided: bool) -> Pieces {
+    let pieces = Pieces::of(library);
+    match strided {
+        true => Pieces {
+            size: BLOCK,
+            ..pieces
+        },
+        false => pieces,
+    }
+}
+
 /// So many cells of one library, kind by kind, sizes at random.
 pub fn entries(
     predictor: &Predictor,
@@ -52,14 +64,9 @@ pub fn entries(
             } else {
                 bytes
             };
-            let copied = if strided {
-                BLOCK
-            } else {
-                bytes.min(pieces::size(library.family.title()))
-            };
-            let ranking = predictor
-                .rank_in_pieces(bytes, copied, State::Shared, 1)
-                .ok()?;
+            let pieces = pieces(library.family.title(), strided);
+            let ranking = predictor.rank_in_pieces(bytes, pieces, State::Shared, 1);
+            let ranking = ranking.ok()?;
             let routines = names(features, bytes);
             let predicted = routines.iter().map(|&name| {
                 let of = ranking.iter().find(|of| of.routine == name);

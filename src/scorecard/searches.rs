@@ -1,11 +1,11 @@
 //! How many evaluations a search needs that starts from predictions, and one that does not, on the solution spaces that
 //! `copytune bench space` has measured.
 
+use super::messages::pieces;
 use crate::bench::Progress;
 use crate::bench::convergence::{MeasuredSpace, View, draw_again, interval_of};
 use crate::bench::space::{Conditions, Measured, Surface, Times, sums_of_ends};
 use crate::calibration::prediction::Predictor;
-use crate::mpi::pieces;
 use crate::search::Search;
 use crate::search::strategies;
 use crate::stats::random::Random;
@@ -87,13 +87,7 @@ pub fn effects<'a>(
     surface: &'a Surface,
 ) -> Result<impl Fn(usize, u16) -> f64 + use<'a>, String> {
     let Conditions { bytes, strided, .. } = surface.conditions;
-    const BLOCK: u64 = 4 << 10;
-    let one = if strided {
-        BLOCK
-    } else {
-        bytes.min(pieces::size(library))
-    };
-    let of_routine = predictor.ends(bytes, one)?;
+    let of_routine = predictor.ends(bytes, pieces(library, strided))?;
     let ends: Vec<[f64; 2]> = (surface.routines.iter())
         .map(|name| {
             let found = of_routine.iter().find(|of| of.routine == name);

@@ -11,7 +11,7 @@ use super::content::Body;
 use super::error::{Refusal, StateError};
 use super::format::Site;
 use super::{envelope, store};
-use crate::mpi::pieces;
+use crate::mpi::pieces::Pieces;
 use crate::mpi::spelling::sends_and_receives;
 use crate::routines::expected::{ExpectedCosts, Way};
 use crate::routines::{RoutineId, catalogue};
@@ -76,15 +76,21 @@ impl Body for Costs {
                     && costs.all(|cost| *cost > 0.0 && cost.is_finite())
             };
             (0.0..f32::INFINITY).contains(&of.error)
-                && of.ends.len() <= pieces::SIZES.len()
+                && of.ends.len() <= Pieces::ALL.len()
                 && ends.chain([&of.seconds]).all(is_table)
         };
         self.routines.len() <= MOST_ROUTINES && self.routines.iter().all(is_sound)
     }
 }
 
-/// Keeps what is expected on a machine in a state directory, in place of what was. `predict` gives the seconds of a copy by a routine in pieces of
-/// the last number's bytes, which matters to copies in and out alone, and `error` the average relative error of that routine's predictions, as
+/// Of copies that are made at once.
+const WHOLE: Pieces = Pieces {
+    size: u64::MAX,
+    ring: u64::MAX,
+};
+
+/// Keeps what is expected on a machine in a state directory, in place of what was. `predict` gives the seconds of a copy by a routine, in such
+/// pieces where it is one in or out, and `error` the average relative error of that routine's predictions, as
 /// [`ExpectedCosts::new`] takes them.
 ///
 /// # Errors
@@ -92,7 +98,7 @@ impl Body for Costs {
 pub fn save(
     dir: &Path,
     machine: &Machine,
-    predict: impl Fn(Way, RoutineId, u64, u64) -> f64,
+    predict: impl Fn(Way, RoutineId, u64, Pieces) -> f64,
     error: impl Fn(RoutineId) -> f64,
 ) -> Result<PathBuf, StateError> {
     fs::create_dir_all(dir).map_err(|source| StateError::Directory {
@@ -100,23 +106,23 @@ pub fn save(
         source,
     })?;
     let known = |seconds: f64| Some(seconds as f32).filter(|it| it.is_finite() && *it > 0.0);
-    let table = |way, id, piece| -> Vec<Option<f32>> {
+    let table = |way, id, pieces| -> Vec<Option<f32>> {
         let lengths = ExpectedCosts::lengths();
         lengths
-            .map(|bytes| known(predict(way, id, bytes, piece)))
+            .map(|bytes| known(predict(way, id, bytes, pieces)))
             .collect()
     };
     let ends = |id| {
-        pieces::SIZES.map(|piece| OfEnds {
-            piece,
-            sending: table(Way::In, id, piece),
-            receiving: table(Way::Out, id, piece),
+        Pieces::ALL.map(|pieces| OfEnds {
+            piece: pieces.size,
+            sending: table(Way::In, id, pieces),
+            receiving: table(Way::Out, id, pieces),
         })
     };
     let routines = (0..).zip(catalogue()).map(|(id, routine)| OfRoutine {
         routine: routine.name.to_owned(),
         error: error(id) as f32,
-        seconds: table(Way::Direct, id, 0),
+        seconds: table(Way::Direct, id, WHOLE),
         ends: ends(id).into(),
     });
     let costs = Costs {
@@ -147,7 +153,7 @@ pub fn load(dir: &Path, here: &Machine, library: &str) -> Result<Option<Expected
         .map(|routine| costs.routines.iter().find(|of| of.routine == routine.name))
         .collect();
     let of = |id: RoutineId| of_routine.get(usize::from(id)).copied().flatten();
-    let piece = pieces::size(library);
+    let piece = Pieces::of(library).size;
     let place = |bytes: u64| costs.lengths.iter().position(|&length| length == bytes);
     let seconds = |way, id: RoutineId, bytes: u64| *of(id)?.table(way, piece).get(place(bytes)?)?;
     Ok(Some(ExpectedCosts::new(
@@ -177,13 +183,13 @@ mod tests {
         }
     }
 
-    fn predict(way: Way, id: RoutineId, bytes: u64, piece: u64) -> f64 {
+    fn predict(way: Way, id: RoutineId, bytes: u64, pieces: Pieces) -> f64 {
         let one = f64::from(id) + bytes as f64;
         match (way, id, bytes) {
             (_, 3, 8192..) => f64::INFINITY,
             (Way::Direct, ..) => 1e-9 * one,
-            (Way::In, ..) => 2e-9 * one + 1e-12 * piece as f64,
-            _ => 3e-9 * one + 1e-12 * piece as f64,
+            (Way::In, ..) => 2e-9 * one + 1e-12 * pieces.size as f64,
+            _ => 3e-9 * one + 1e-12 * pieces.size as f64,
         }
     }
 
@@ -193,8 +199,8 @@ mod tests {
         save(dir.path(), &here(), predict, |id| 0.01 * f64::from(id)).unwrap();
         for library in ["Open MPI v4.1.4", "MPICH 4.0.2"] {
             let found = load(dir.path(), &here(), library).unwrap().unwrap();
-            let piece = pieces::size(library);
-            let predict = |way, id, bytes| predict(way, id, bytes, piece);
+            let pieces = Pieces::of(library);
+            let predict = |way, id, bytes| predict(way, id, bytes, pieces);
             let expected = ExpectedCosts::new(predict, |id| 0.01 * f64::from(id));
             assert_eq!(found, expected);
             assert_eq!(found.of(Way::Direct, 3, 8192), None);
