@@ -24,8 +24,8 @@ pub struct Score {
     pub at_last: Interval,
     /// References that are slower than themselves by no more than 5 %: what right picks would have.
     pub itself: Interval,
-    /// What an earlier run found to be the best, as far as one is known: slower by no more than 5 %, and the mean of all.
-    pub earlier: Option<(Interval, f64)>,
+    /// What an earlier run found to be the best, as far as one is known.
+    pub earlier: Option<EarlierBest>,
     /// Mean penalty of the picks that are shown to be slower; none where all are as good.
     pub when_wrong: Option<f64>,
     /// Mean penalty of all picks. One that is faster than the reference counts with its sign: else noise alone would be a penalty.
@@ -108,12 +108,27 @@ fn penalty(of: &Judged) -> f64 {
     of.again.unwrap_or(of.penalty).estimate
 }
 
+/// How the best of an earlier run fares, in percent: the bound of picks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct EarlierBest {
+    /// Those that are slower than the reference by no more than 5 %.
+    pub within: Interval,
+    /// Mean penalty of all.
+    pub loss: f64,
+    /// The greatest, judged once.
+    pub worst: f64,
+}
+
 /// What the best of an earlier run has now.
-fn earlier(judged: &[&Judged]) -> Option<(Interval, f64)> {
+fn earlier(judged: &[&Judged]) -> Option<EarlierBest> {
     let known: Vec<f64> = judged.iter().filter_map(|of| of.earlier).collect();
     let near = known.iter().filter(|&&penalty| penalty <= NEAR).count();
     let mean = known.iter().copied().collect::<Moments>().mean()?;
-    Some((wilson(near, known.len()), mean))
+    Some(EarlierBest {
+        within: wilson(near, known.len()),
+        loss: mean,
+        worst: known.iter().copied().fold(0.0, f64::max),
+    })
 }
 
 /// Share in percent with its 95 % interval (Wilson 1927, J. Am. Stat. Assoc. 22, 209), which is right near 0 and 100 % too.

@@ -43,6 +43,7 @@ pub fn scores(of: &str, scores: &[Score]) -> Table {
             "the best beside itself",
             "an earlier run's best",
             "its loss",
+            "its worst",
             "lost when wrong",
             "expected loss",
             "worst",
@@ -62,10 +63,9 @@ pub fn scores(of: &str, scores: &[Score]) -> Table {
             range(Some(score.within), 1),
             range(Some(score.at_last), 1),
             range(Some(score.itself), 1),
-            range(score.earlier.map(|of| of.0), 1),
-            score
-                .earlier
-                .map_or_else(|| "-".to_owned(), |of| format!("{:.2}", of.1)),
+            range(score.earlier.map(|of| of.within), 1),
+            (score.earlier).map_or_else(|| "-".to_owned(), |of| format!("{:.2}", of.loss)),
+            optional(score.earlier.map(|of| of.worst)),
             optional(score.when_wrong),
             range(score.expected, 2),
             percent(score.worst.0),

@@ -1,6 +1,7 @@
 //! The scorecard on machines whose costs are formulas, so that the right answers are known.
 
 use super::contest::{Entry, Judged, Timer};
+use super::score::EarlierBest;
 use super::searches::{SIZES, With, case};
 use super::*;
 use crate::models::calibrate;
@@ -406,12 +407,18 @@ fn the_best_of_an_earlier_run_is_judged_beside_the_pick() {
     };
     let scores = judge("test");
     let all = scores.last().expect("all");
-    let (share, loss) = all.earlier.expect("an earlier run");
+    let EarlierBest {
+        within: share,
+        loss,
+        worst,
+    } = all.earlier.expect("an earlier run");
     // 12 of the 220 cells have another best now, which is 1.06 to the sixth as slow.
     let expected = 100.0 * (1.0 - 12.0 / 220.0);
     assert!((share.estimate - expected).abs() < 0.1, "{share:?}");
     let exact = 100.0 * (1.06_f64.powi(6) - 1.0) * 12.0 / 220.0;
     assert!((loss - exact).abs() < 0.3, "{loss} {exact}");
+    let six = 100.0 * (1.06_f64.powi(6) - 1.0);
+    assert!((worst - six).abs() < 3.0, "{worst} {six}");
     assert!(all.within.estimate > 99.0, "the models pick as before");
     // Of other cells nothing is known.
     assert!(judge("other").iter().all(|score| score.earlier.is_none()));
