@@ -169,7 +169,7 @@ fn what_copy_cannot_measure_is_refused_with_what_it_can() {
     refused_as_wrong_usage(
         "copy",
         &["--states", "warm,hot"],
-        "warm, cold, dirty, shared",
+        "warm, cold, dirty, bypassed, shared",
     );
     refused_as_wrong_usage("copy", &["--alignments", "64/0"], "below 64");
     refused_as_wrong_usage("copy", &["--minutes=-1"], "from 0 to 1440");

@@ -122,7 +122,7 @@ fn waited(timed: &rounds::Timed) -> Option<String> {
     let apart = match timed.apart {
         0 => String::new(),
         copies => format!(
-            ", and {copies} copies were timed while they were, which count for sizes alone that were not timed near"
+            ", and {copies} copies were timed while they were, which count only for sizes that were not timed near"
         ),
     };
     (timed.waited > 0.0 || timed.apart > 0).then(|| {

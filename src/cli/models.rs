@@ -82,7 +82,7 @@ enum Question {
 /// Where the data of a copy is, and who copies.
 #[derive(clap::Args)]
 struct Data {
-    /// State of the data: warm, cold, dirty (in another core's cache), shared (through a mapping), streaming
+    /// State of the data: warm, cold, dirty (in another core's cache), bypassed (written past its caches), shared (through a mapping), streaming
     #[arg(long, value_name = "STATE", default_value = "warm")]
     state: State,
     /// Cores that copy at once: 1 or 2

@@ -31,7 +31,7 @@ pub struct Args {
     /// [default: five that have each offset on both sides; two from 4M on]
     #[arg(long, value_name = "LIST", value_parser = placements)]
     alignments: Option<List<Placement>>,
-    /// States of the data: warm, cold, dirty (in another core's cache), shared (through a mapping), streaming (one copy after the other
+    /// States of the data: warm, cold, dirty (in another core's cache), bypassed (written past its caches), shared (through a mapping), streaming (one copy after the other
     /// through cold memory) [default: all but streaming]
     #[arg(long, value_name = "LIST", value_parser = states)]
     states: Option<List<State>>,
