@@ -83,15 +83,9 @@ impl ExpectedCosts {
     }
 
     fn at(&self, way: Way, length: usize, routine: RoutineId) -> Option<f32> {
-        let table = match way {
-            Way::Direct => 0,
-            Way::In => 1,
-            Way::Out => 2,
-            Way::InAndOut => {
-                return Some(
-                    self.at(Way::In, length, routine)? + self.at(Way::Out, length, routine)?,
-                );
-            }
+        let Some(table) = TABLES.iter().position(|&of| of == way) else {
+            let [sending, receiving] = [Way::In, Way::Out].map(|end| self.at(end, length, routine));
+            return Some(sending? + receiving?);
         };
         let row = catalogue().len();
         let cell = (self.seconds).get((table * LENGTHS + length) * row + usize::from(routine))?;

@@ -272,6 +272,30 @@ mod tests {
     }
 
     #[test]
+    fn a_place_is_filled_past_the_caches_to_its_last_byte_and_no_further() {
+        for (bytes, before) in [1, 63, 64, 65, 128, 200, 4099]
+            .into_iter()
+            .flat_map(|bytes| [0, 1, 31, 63, 64].map(|before| (bytes, before)))
+        {
+            let layout = Layout {
+                bytes,
+                slots: 2,
+                stride: bytes + 5,
+                passes: 1,
+            };
+            let end = before + layout.span();
+            let mut memory = vec![1; end + 1];
+            // SAFETY: the span lies in the vector, from that byte on.
+            unsafe { layout.fill_past(memory.as_mut_ptr().add(before), 7) };
+            let mut expected = vec![1; end + 1];
+            for place in layout.places() {
+                expected[before + place..][..bytes].fill(7);
+            }
+            assert_eq!(memory, expected, "{bytes} bytes, {before} before them");
+        }
+    }
+
+    #[test]
     fn a_place_is_filled_to_its_last_byte_and_no_further() {
         for bytes in [1, 15, 16, 17, 63, 64, 100, 4099] {
             let layout = Layout {
