@@ -48,6 +48,10 @@ pub enum Urgency {
 pub struct KernelCopy {
     /// How many bytes.
     pub bytes: usize,
+    /// Bytes of its message before it, of a segment: longer messages alone have it, so it is one of their class of lengths.
+    pub before: usize,
+    /// The same of the last segment of its message, as far as that is known.
+    pub likely: usize,
     /// What a direct copy in its place would have saved, as far as is known.
     pub gain: u64,
     /// Whether nothing of it was seen before: the kernel may have made pages for it, too.

@@ -52,6 +52,7 @@ impl World {
                 known: CREDIT,
                 together: 0,
             },
+            ..KernelCopy::default()
         };
         let numbers = |pages: Pages| pages.start / PAGE..pages.end / PAGE;
         let (promoted, all) = (&mut self.promoted, message);

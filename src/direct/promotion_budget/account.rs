@@ -193,26 +193,28 @@ impl Account {
 
     /// Whether promotions of such buffers have paid so far. Or direct copies of the next shorter ones of which some were promoted would have
     /// paid for each of them, or would if as many bytes were sent of these, each message of which gains that: users' benchmarks send the
-    /// same volume of each length. That holds for as many buffers as those were.
-    pub(super) fn pays(&self, bytes: usize, gain: u64) -> bool {
-        let number = bytes.checked_ilog2().unwrap_or(0) as usize;
-        let own = &self.classes[number];
-        let pays = |saved: u64, spent: u64| in_all(saved) >= spent.saturating_mul(PAYS);
-        if own.spent > 0 && pays(own.saved, own.spent) {
+    /// same volume of each length. That holds for as many buffers as those were. Of segments, those of shorter messages are such buffers,
+    /// too; `of`: the length that a segment's message has at least, else its own.
+    pub(super) fn pays(&self, bytes: usize, of: usize, gain: u64) -> bool {
+        let [first, number] = [bytes, of].map(|bytes| bytes.checked_ilog2().unwrap_or(0) as usize);
+        let such = self.classes.get(first..=number).unwrap_or_default();
+        let sum = |ticks: fn(&Class) -> u64| such.iter().map(ticks).fold(0, u64::saturating_add);
+        let (spent, saved) = (sum(|class| class.spent), sum(|class| class.saved));
+        if spent > 0 && in_all(saved) >= spent.saturating_mul(PAYS) {
             return true;
         }
+        let own = &self.classes[number];
         let shorter = self.classes[..number].iter().enumerate().rev();
         let mut promoted = shorter.filter(|(_, class)| class.spent > 0);
         promoted.next().is_some_and(|(shorter, class)| {
             let Worth {
                 potential, price, ..
             } = class.whole.in_all().plus(class.parts.in_all());
-            // Twice as long buffers cost twice as much, at most.
+            // Twice as long buffers cost twice as much, at most, and half as many may be sent.
             let times = number - shorter;
             let as_many = price.saturating_mul(1 << times);
             let likely = gain.saturating_mul(u64::from(class.copies) >> times);
-            // That there are fewer of the longer ones is reckoned with here.
-            let would_pay = pays(potential, price) || in_all(likely) >= as_many;
+            let would_pay = in_all(potential.max(likely)) >= as_many;
             price > 0 && would_pay && own.whole.now.price <= as_many
         })
     }

@@ -62,6 +62,8 @@ pub struct Buffer {
     trust: u32,
     /// Whether it stands for messages of ever other bounds.
     is_of_parts: bool,
+    /// See [`KernelCopy::before`].
+    before: usize,
 }
 
 impl Buffer {
@@ -112,10 +114,16 @@ impl Buffer {
         self.reads.saturating_add(1) >= self.next
     }
 
+    /// Those of its length, or of that which a segment's message has at least.
+    #[inline]
+    fn class<'a>(&self, account: &'a mut Account, bytes: usize) -> &'a mut Class {
+        account.class_of(bytes.max(self.before))
+    }
+
     /// Whether there was no credit for it, and so few copies of its class came since that there is none yet.
     #[inline]
     pub fn is_refused_still(&self, account: &mut Account, bytes: usize) -> bool {
-        let class = account.class_of(bytes);
+        let class = self.class(account, bytes);
         self.is_refused && class.copies < class.refused_until
     }
 
@@ -123,10 +131,11 @@ impl Buffer {
     #[inline]
     pub fn waits(&mut self, account: &mut Account, bytes: usize) -> bool {
         let is_decided_now = self.is_due() && !self.is_refused_still(account, bytes);
-        let class = account.class_of(bytes);
+        let is_behind = account.class_of(bytes).returns.are_behind(1);
+        let class = self.class(account, bytes);
         let is_due = is_decided_now
             || (class.group.is_open() && self.is_in_group())
-            || (class.returns.are_behind(1) && self.may_be_returned_now());
+            || (is_behind && self.may_be_returned_now());
         if !is_due {
             self.count(class, self.gain);
         }
@@ -135,7 +144,8 @@ impl Buffer {
 
     /// The kernel has copied it, and nothing is to be decided now.
     pub fn miss(&mut self, account: &mut Account, bytes: usize, gain: u64) {
-        self.count(account.class_of(bytes), gain);
+        let class = self.class(account, bytes);
+        self.count(class, gain);
     }
 
     /// What a direct copy of so many bytes saves by what the last decision knew, not more than one of as many bytes as then: to reckon it
@@ -168,13 +178,16 @@ impl Buffer {
         copy: KernelCopy,
         urgency: Urgency,
     ) -> bool {
-        let class = account.class_of(copy.bytes);
-        let is_open = class.group.is_open() && self.is_in_group();
         let is_behind = match urgency {
             Urgency::Earned => false,
             Urgency::Returned => true,
-            _ => class.returns.are_behind(1),
+            _ => account.class_of(copy.bytes).returns.are_behind(1),
         };
+        if self.reads == 0 && !self.is_of_parts {
+            self.before = copy.before;
+        }
+        let class = self.class(account, copy.bytes);
+        let is_open = class.group.is_open() && self.is_in_group();
         let is_returned = is_behind
             && self.may_be_returned(copy.gain)
             && !(self.is_of_parts && class.unpaid() > 0);
@@ -186,7 +199,8 @@ impl Buffer {
                 self.deficit = copy.price;
                 worth.deficit = worth.deficit.saturating_add(copy.price);
             }
-            if urgency == Urgency::Unknown {
+            // Segments of one message are sent as often as that, not as one of many buffers.
+            if urgency == Urgency::Unknown && copy.before == 0 {
                 self.joined = copy.price;
                 class.group.join(copy.price, copy.around);
             }
@@ -216,7 +230,7 @@ impl Buffer {
             _ => copy.credit.usual,
         };
         let owes = debt.saturating_add_unsigned(price);
-        let class = account.class_of(copy.bytes);
+        let class = self.class(account, copy.bytes);
         let asks_for_all = urgency == Urgency::Unknown
             && !matches!(advice, Advice::Wait(_))
             && self.is_in_group()
@@ -227,7 +241,7 @@ impl Buffer {
             _ if asks_for_all => true,
             _ if self.is_refused => {
                 // The credit grows with time.
-                let class = account.class_of(copy.bytes);
+                let class = self.class(account, copy.bytes);
                 let next = class.copies / COPIES_FOR_CREDIT + 1;
                 class.refused_until = class.copies.saturating_add(next);
                 false
@@ -240,13 +254,14 @@ impl Buffer {
             }
         };
         if is_worth_it {
-            let class = account.class_of(copy.bytes);
-            let worth = &mut class.shown(self.is_of_parts).now;
-            worth.price = worth.price.saturating_add(copy.first);
             // Of parts, whoever asks knows how many bytes.
             if !self.is_of_parts {
-                class.returns.ask(1, is_returned);
+                let returns = &mut account.class_of(copy.bytes).returns;
+                returns.ask(1, is_returned);
             }
+            let class = self.class(account, copy.bytes);
+            let worth = &mut class.shown(self.is_of_parts).now;
+            worth.price = worth.price.saturating_add(copy.first);
             let joined = core::mem::take(&mut self.joined);
             if joined > 0 {
                 class.group.leave(self.missed, joined);
@@ -260,12 +275,12 @@ impl Buffer {
 
     /// Whether what it has missed, others have shown, or earlier runs have, is worth its promotion; else it waits.
     fn has_shown_enough(&mut self, account: &mut Account, copy: KernelCopy) -> bool {
-        let shown = *account.class_of(copy.bytes).shown(self.is_of_parts);
+        let shown = *self.class(account, copy.bytes).shown(self.is_of_parts);
         let (before, advice) = (shown.before, shown.advice());
         let price = copy.price_now();
         let usual = price << self.losses;
         let unpaid = match self.is_of_parts {
-            true => account.class_of(copy.bytes).unpaid(),
+            true => self.class(account, copy.bytes).unpaid(),
             false => 0,
         };
         let (wanted, is_known) = match advice {
@@ -286,7 +301,10 @@ impl Buffer {
                 }
             }
             Advice::None if self.is_of_parts => (usual >> self.trust(), false),
-            Advice::None => (usual, account.pays(copy.bytes, copy.gain)),
+            Advice::None => {
+                let of = copy.bytes.max(self.before).max(copy.likely);
+                (usual, account.pays(copy.bytes, of, copy.gain))
+            }
             Advice::Mixed => (usual, false),
         };
         let left = wanted.saturating_sub(self.missed);
@@ -325,14 +343,14 @@ impl Buffer {
         account.repay(saved);
         if self.owed > 0 {
             let owed = core::mem::take(&mut self.owed);
-            account.spend(bytes, owed, price(), self.at_once);
+            account.spend(bytes.max(self.before), owed, price(), self.at_once);
         }
         let returns = match self.is_of_parts {
             true => &mut account.part_returns,
             false => &mut account.class_of(bytes).returns,
         };
         returns.count_direct();
-        let class = account.class_of(bytes);
+        let class = self.class(account, bytes);
         class.copies = class.copies.saturating_add(1);
         class.saved = class.saved.saturating_add(saved);
         if self.at_once {

@@ -1,5 +1,6 @@
 mod earlier;
 mod exchange;
+mod segments;
 
 use super::buffer::EARLY_LOSS;
 use super::*;
@@ -71,6 +72,7 @@ impl World {
                 together: self.together,
                 ..ALLOWED
             },
+            ..KernelCopy::default()
         };
         if buffer.read_by_kernel(&mut self.account, copy, urgency) {
             *state = State::Asked(core::mem::take(&mut self.first));

@@ -132,7 +132,7 @@ fn what_earlier_runs_have_paid_is_not_counted_as_this_runs() {
     assert_eq!(world.account.totals(), (0, 0));
     let paid: Vec<Paid> = world.account.paid().collect();
     assert_eq!((paid[0].spent, paid[0].saved), (225, 1000));
-    assert!(world.account.pays(100_000, 0));
+    assert!(world.account.pays(100_000, 100_000, 0));
 }
 
 /// A site has adopted a routine, but earlier runs have sent too few messages of that length to pay for promotions.

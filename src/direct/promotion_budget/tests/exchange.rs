@@ -37,6 +37,7 @@ fn exchange(gains: [u64; 2], messages: usize, (usual, adopted): (u64, u64)) -> [
                     adopted,
                     ..ALLOWED
                 },
+                ..KernelCopy::default()
             };
             let waits = buffer.waits(&mut world.account, copy.bytes);
             if !waits && buffer.read_by_kernel(&mut world.account, copy, Urgency::Unknown) {

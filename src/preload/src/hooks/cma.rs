@@ -65,6 +65,7 @@ unsafe extern "C" fn read_for(
                 target: to.iov_base.cast(),
                 source: from.iov_base as usize,
                 bytes: to.iov_len,
+                before: 0,
             };
             // SAFETY: this thread's own words; null, or the present call's message, which is only compared.
             let is_matched = unsafe { !(*words::thread()).active.is_null() };
@@ -130,12 +131,13 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     let is_matched = !active.is_null();
     // SAFETY: as the caller promises.
     let read = |session: &mut Session| unsafe {
-        let faults = session.reader.faults_before(read);
-        let done = read_by(session, read, next, (is_matched, sites), caller);
+        let read = session.reader.placed(read);
+        let faults = session.reader.faults_before(&read);
+        let done = read_by(session, &read, next, (is_matched, sites), caller);
         if let Some(before) = faults
             && done == read.bytes as ssize_t
         {
-            session.reader.look_at_target(read, before);
+            session.reader.look_at_target(&read, before);
         }
         done
     };

@@ -5,6 +5,7 @@ use crate::sys::clock;
 use copytune_core::direct::gain::Costs;
 use copytune_core::direct::mechanism::{CLASSES, MOST_CANDIDATES, Mechanism, lengths};
 use copytune_core::direct::promotion_budget::{Credit, Paid, Worth, part_of_credit};
+use copytune_core::direct::segments::SEGMENT;
 use copytune_core::routines::expected::{ExpectedCosts, Way};
 use copytune_core::routines::{CopyFn, find};
 use copytune_core::state::format::DirectClass;
@@ -123,12 +124,14 @@ pub fn set(candidates: Vec<Candidate>, classes: &[DirectClass]) {
     let names: Vec<&str> = candidates.iter().map(|of| of.name).collect();
     let ticks = |seconds: f64| (seconds.max(0.0) * clock::rate()) as u64;
     let per_byte = |seconds: f64| (seconds > 0.0).then(|| (seconds * clock::rate()) as f32);
+    // Without the kernel's time, what was saved is a guess. Segments have that of their own length.
+    let is_timed = |bytes: u64| (classes.iter()).any(|of| of.bytes == bytes && of.kernel > 0.0);
     let earlier = classes.iter().map(|class| {
-        // Without the kernel's time, what was saved is a guess.
-        let told = |seconds| match class.kernel > 0.0 {
-            true => ticks(seconds),
-            false => 0,
-        };
+        let told =
+            |seconds| match is_timed(class.bytes) || is_timed(class.bytes.min(SEGMENT as u64)) {
+                true => ticks(seconds),
+                false => 0,
+            };
         Earlier {
             paid: Paid {
                 bytes: usize::try_from(class.bytes).unwrap_or(usize::MAX),

@@ -73,6 +73,7 @@ impl Ranges {
             target: core::ptr::null_mut(),
             source,
             bytes,
+            before: 0,
         };
         self.find(&read).is_some_and(|range| range.buffer.recurs())
     }

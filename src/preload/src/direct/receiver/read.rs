@@ -19,6 +19,8 @@ pub struct Read {
     pub source: usize,
     /// How many bytes.
     pub bytes: usize,
+    /// Bytes of its message before it, where it follows another segment.
+    pub before: usize,
 }
 
 impl Read {

@@ -22,7 +22,7 @@ use copytune_core::routines::CopyFn;
 use copytune_protocol::Kernel;
 use copytune_protocol::arena::RequestKind;
 use copytune_protocol::peer::Peer;
-use copytune_protocol::requests::MIN_UNSHOWN_BYTES;
+use copytune_protocol::requests::{MIN_DIRECT_BYTES, MIN_UNSHOWN_BYTES};
 use core::sync::atomic::Ordering::Acquire;
 use known::Known;
 use libc::pid_t;
@@ -111,6 +111,20 @@ pub enum Outcome {
 }
 
 impl Reader {
+    /// The read with its place in its message.
+    #[inline]
+    pub fn placed(&mut self, read: &Read) -> Read {
+        let known = match read.bytes < MIN_DIRECT_BYTES {
+            true => None,
+            false => self.find(read.process),
+        };
+        let before = match known.and_then(|index| self.peers.get_mut(index)) {
+            Some(known) => (known.segments).before(read.source, read.target as usize, read.bytes),
+            None => 0,
+        };
+        Read { before, ..*read }
+    }
+
     /// Page faults of this thread so far, if [`Self::look_at_target`] wants to be told how many there were before this read.
     #[inline]
     pub fn faults_before(&mut self, read: &Read) -> Option<u64> {
@@ -161,7 +175,7 @@ impl Reader {
             None => {
                 known.recurrence.leaves(read.bytes)
                     && !known.is_part_of_others(read)
-                    && (is_short(read) || !self.account.pays_at_once(read.bytes))
+                    && (is_short(read) || !self.account.pays_at_once(read.bytes.max(read.before)))
                     && !is_forced()
             }
         }

@@ -131,7 +131,7 @@ impl Reader {
         let is_fresh = is_fresh.unwrap_or(is_first);
         (known.mechanisms).copied_by_kernel(read.bytes, ticks, helped, is_fresh);
         if known.peer.is_none() {
-            let pays = is_forced() || self.account.pays_at_once(read.bytes);
+            let pays = is_forced() || self.account.pays_at_once(read.bytes.max(read.before));
             known.look_for_arena(kernel, ticks, pays, &mut self.has_looked);
         }
         let is_beside = is_new && known.lies_beside_latest(read);
@@ -161,6 +161,8 @@ impl Reader {
         let asked = known.extents.new_bytes(pages);
         let copy = KernelCopy {
             bytes: read.bytes,
+            before: read.before,
+            likely: known.segments.likely(),
             gain: known.mechanisms.expected_gain(read.bytes),
             is_first,
             price: price(asked),

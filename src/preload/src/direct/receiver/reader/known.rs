@@ -11,6 +11,7 @@ use copytune_core::direct::batch::are_beside;
 use copytune_core::direct::extents::Extents;
 use copytune_core::direct::mechanisms::Mechanisms;
 use copytune_core::direct::recurrence::Recurrence;
+use copytune_core::direct::segments::Segments;
 use copytune_core::direct::whole::Whole;
 use copytune_protocol::Kernel;
 use copytune_protocol::peer::Peer;
@@ -40,6 +41,7 @@ pub(super) struct Known {
     pub cooperation: Cooperation,
     pub mechanisms: Mechanisms,
     pub extents: Extents,
+    pub segments: Segments,
     /// Of short messages with edges that lie in memory of others.
     pub recurrence: Recurrence,
     /// The latest message that was met for the first time, from start to end.
@@ -70,6 +72,7 @@ impl Known {
             cooperation: Cooperation::default(),
             mechanisms: Mechanisms::new(candidates::new_mechanism()),
             extents: Extents::default(),
+            segments: Segments::default(),
             recurrence: Recurrence::default(),
             latest: (0, 0),
             unmet: 0,

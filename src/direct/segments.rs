@@ -1,0 +1,98 @@
+//! Which reads are segments of one message. UCX copies by the kernel in segments (uct_scopy, `UCX_CMA_SEG_SIZE`, 512 KiB unless it is set),
+//! each of which looks like a message of that length, however long the message is. How often a segment is sent, and so whether its promotion
+//! pays, goes with the message's length: of that its place tells the least. Knows no memory.
+
+/// The length of all segments but the last.
+pub const SEGMENT: usize = 512 << 10;
+
+/// Follows the reads from one process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Segments {
+    /// Where a segment begins that goes on with the latest read, in the sender and here.
+    next: (usize, usize),
+    /// Bytes of its message before that; 0: the latest read ends its message.
+    before: usize,
+    /// Those before the last segment so far of the present message, and of the one before it.
+    latest: [usize; 2],
+}
+
+impl Segments {
+    /// A read of so many bytes from `source` to `target`: bytes of its message before it, if it follows another segment.
+    #[inline]
+    pub fn before(&mut self, source: usize, target: usize, bytes: usize) -> usize {
+        let follows = self.before > 0 && self.next == (source, target) && bytes <= SEGMENT;
+        let before = if follows { self.before } else { 0 };
+        self.next = (source.wrapping_add(bytes), target.wrapping_add(bytes));
+        self.before = if bytes == SEGMENT { before + bytes } else { 0 };
+        self.latest = match follows {
+            true => [before, self.latest[1]],
+            false => [0, self.latest[0]],
+        };
+        before
+    }
+
+    /// What the message of the latest read has at least before its last segment, if it is as long as the one before it.
+    pub fn likely(&self) -> usize {
+        self.latest.into_iter().max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each of these reads (source, target, bytes) is taken for.
+    fn places(reads: &[(usize, usize, usize)]) -> Vec<usize> {
+        let mut segments = Segments::default();
+        let place = |&(source, target, bytes)| segments.before(source, target, bytes);
+        reads.iter().map(place).collect()
+    }
+
+    #[test]
+    fn a_segment_is_known_by_the_one_before_it() {
+        let (a, b) = (0x10_000, 0x90_0010);
+        let of = |number: usize, bytes| (a + number * SEGMENT, b + number * SEGMENT, bytes);
+        let whole = |number| of(number, SEGMENT);
+        assert_eq!(
+            places(&[whole(0), whole(1), of(2, 100), whole(0), of(1, 4096)]),
+            [0, SEGMENT, 2 * SEGMENT, 0, SEGMENT]
+        );
+    }
+
+    #[test]
+    fn a_message_is_likely_as_long_as_the_one_before_it() {
+        let mut segments = Segments::default();
+        let mut message = |number: usize| -> Vec<usize> {
+            let reads = (0..number).map(|place| {
+                let at = 0x10_000 + place * SEGMENT;
+                segments.before(at, at, SEGMENT);
+                segments.likely() / SEGMENT
+            });
+            reads.collect()
+        };
+        assert_eq!(message(3), [0, 1, 2]);
+        assert_eq!(message(3), [2, 2, 2]);
+        assert_eq!(message(2), [2, 2]);
+        assert_eq!(message(4), [1, 1, 2, 3]);
+    }
+
+    /// A library that copies a message at once has buffers side by side, too.
+    #[test]
+    fn what_follows_no_whole_segment_is_a_message() {
+        let a = 0x10_000;
+        for length in [4096, SEGMENT - 1, SEGMENT + 1, 1 << 20] {
+            let reads = [(a, a, length), (a + length, a + length, length)];
+            assert_eq!(places(&reads), [0; 2]);
+        }
+        let end = a + SEGMENT;
+        for other in [(end, a, 4096), (a, end, 4096), (end + 1, end + 1, 4096)] {
+            assert_eq!(places(&[(a, a, SEGMENT), other]), [0; 2]);
+        }
+        // The last one ends the message.
+        let last = (end, end, 4096);
+        let next = (end + 4096, end + 4096, 4096);
+        assert_eq!(places(&[(a, a, SEGMENT), last, next]), [0, SEGMENT, 0]);
+        let long = (end, end, SEGMENT + 1);
+        assert_eq!(places(&[(a, a, SEGMENT), long]), [0; 2]);
+    }
+}
