@@ -87,9 +87,17 @@ impl Extent {
 
     /// A message was met in it.
     fn meet(&mut self, pages: Pages, moment: u64) {
+        if self.is_longest_class(pages) {
+            self.history.reconsider();
+        }
         self.pages = self.pages.with(pages);
         self.longest = self.longest.max(pages.bytes());
         self.used = moment;
+    }
+
+    /// Whether such a message is of a longer class of lengths than all before.
+    fn is_longest_class(&self, pages: Pages) -> bool {
+        self.longest > 0 && pages.bytes().checked_ilog2() > self.longest.checked_ilog2()
     }
 
     /// Whether nothing more is to be asked for.
@@ -241,7 +249,8 @@ impl Extents {
         let history = &extent.history;
         let is_returned = history.may_be_returned_now()
             && (account.part_returns).are_behind(extent.new_bytes(extent.wanted(pages)) as u64);
-        let is_due = history.is_due() && !history.is_refused_still(account, bytes);
+        let is_due = extent.is_longest_class(pages)
+            || history.is_due() && !history.is_refused_still(account, bytes);
         if is_less_than_most(pages.bytes(), extent.longest)
             || !is_decided && (is_anew || is_due || is_returned)
         {

@@ -416,3 +416,40 @@ fn at_once_and_in_vain_counts_for_the_next_run() {
         "{parts:?}"
     );
 }
+
+/// Shorter messages came before, of which nothing is to be decided for some time. What earlier runs have shown of longer ones holds from the
+/// first of these on, and what promoting them costs counts for the runs after this one.
+#[test]
+fn longer_messages_than_all_before_are_looked_at_anew() {
+    const LONGER: usize = 16 * PAGE;
+    let program = |earlier: Option<Worth>| {
+        let mut world = World::default();
+        if let Some(parts) = earlier {
+            let paid = Paid {
+                bytes: LONGER,
+                parts,
+                ..Paid::default()
+            };
+            world.account.begin_with(paid, u64::MAX);
+        }
+        for number in 0..14usize {
+            world.send(pages(100, 8 + number * 5 % 8));
+        }
+        let requests = world.requests;
+        world.send(pages(100, 30));
+        let is_asked = world.requests > requests;
+        let mut paid = world.account.paid();
+        let worth = paid
+            .find(|paid| paid.bytes == LONGER)
+            .map(|paid| paid.parts);
+        (is_asked, worth.expect("the class"))
+    };
+    let (is_asked, worth) = program(None);
+    assert!(!is_asked && worth.price > 0, "{worth:?}");
+    let paying = Worth {
+        potential: 100 * worth.price,
+        price: 2 * worth.price,
+        ..Worth::default()
+    };
+    assert!(program(Some(paying)).0);
+}

@@ -64,6 +64,8 @@ pub struct Buffer {
     is_of_parts: bool,
     /// See [`KernelCopy::before`].
     before: usize,
+    /// See [`Buffer::reconsider`].
+    is_another: bool,
 }
 
 impl Buffer {
@@ -191,7 +193,8 @@ impl Buffer {
         let is_returned = is_behind
             && self.may_be_returned(copy.gain)
             && !(self.is_of_parts && class.unpaid() > 0);
-        if self.reads == 0 {
+        let is_another = core::mem::take(&mut self.is_another);
+        if self.reads == 0 || is_another {
             let worth = &mut class.shown(self.is_of_parts).now;
             worth.price = worth.price.saturating_add(copy.price);
             if !self.is_of_parts {
@@ -413,6 +416,12 @@ impl Buffer {
             is_of_parts: self.is_of_parts,
             ..Self::default()
         };
+    }
+
+    /// Of what stands for messages of ever other bounds: the next one is longer than all before, so that earlier runs may say something else
+    /// of it, and its promotion is another one.
+    pub fn reconsider(&mut self) {
+        (self.next, self.is_another) = (0, true);
     }
 
     /// What was asked for may have come unseen: it stays on the account.
