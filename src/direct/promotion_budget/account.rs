@@ -7,9 +7,6 @@ use super::worth::{Advice, Worth, in_all};
 /// Promotions have paid where the program has saved so many times what they cost: the next ones are of longer buffers, of which fewer may
 /// be sent.
 const PAYS: u64 = 2;
-/// What shorter buffers were worth holds for longer ones that cost so many times as much at most as twice as long ones should: prices are
-/// means of what promotions take, and of the shorter ones a part was often promoted before.
-const ABOUT: u64 = 2;
 /// [`FirstReads`] before one was seen: 0.04 ms of 0.13 for 32 KiB, 0.13 of 1.2 for 1 MiB (AMD, a virtual machine).
 const FIRST_READ_PART: f32 = 0.15;
 /// One part in so many of that mean is the latest one's.
@@ -218,8 +215,7 @@ impl Account {
             let as_many = price.saturating_mul(1 << times);
             let likely = gain.saturating_mul(u64::from(class.copies) >> times);
             let would_pay = in_all(potential.max(likely)) >= as_many;
-            let most = as_many.saturating_mul(ABOUT);
-            price > 0 && would_pay && own.whole.now.price <= most
+            price > 0 && would_pay && own.whole.now.price <= as_many
         })
     }
 
@@ -282,19 +278,6 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_shorter_buffers_have_shown_holds_for_about_as_many() {
-        let pays = |price: u64| {
-            let mut account = Account::default();
-            let shorter = account.class_of(1 << 16);
-            shorter.spent = 300;
-            (shorter.whole.now.potential, shorter.whole.now.price) = (3000, 300);
-            account.class_of(1 << 17).whole.now.price = price;
-            account.pays(1 << 17, 1 << 17, 0)
-        };
-        assert!(pays(600) && pays(1200) && !pays(1201));
-    }
 
     /// A reader maps new pages in its first copy of them.
     #[test]

@@ -15,6 +15,9 @@ const READS_FOR_AN_UNTIMED: u32 = 8;
 /// Where the credit is too small for one buffer, none of that length is looked at before one in so many of their copies so far, and one,
 /// more: the credit is that of all.
 const COPIES_FOR_CREDIT: u32 = 4;
+/// Copies of a buffer after which only what it has missed itself counts: others may pay at any moment, and a promotion gains most at the first
+/// message and least at the last.
+const EARLY: u32 = 2;
 /// A buffer that has missed so many times its price may be promoted beyond the usual credit: what it has missed is often only assumed,
 /// and in exchanges of 4 MiB was half of that.
 const EARNED: u64 = 3;
@@ -306,7 +309,8 @@ impl Buffer {
             Advice::None if self.is_of_parts => (usual >> self.trust(), false),
             Advice::None => {
                 let of = copy.bytes.max(self.before).max(copy.likely);
-                (usual, account.pays(copy.bytes, of, copy.gain))
+                let is_early = self.reads <= EARLY;
+                (usual, is_early && account.pays(copy.bytes, of, copy.gain))
             }
             Advice::Mixed => (usual, false),
         };

@@ -135,6 +135,30 @@ fn what_earlier_runs_have_paid_is_not_counted_as_this_runs() {
     assert!(world.account.pays(100_000, 100_000, 0));
 }
 
+/// They may come to pay at any moment. A promotion in the middle of what is left gains little.
+#[test]
+fn others_speak_for_a_buffer_at_its_first_messages_alone() {
+    let mut world = World::default();
+    let mut send = |world: &mut World, number: usize, times: usize| {
+        for _ in 0..times {
+            world.send(number, 100, 900, Urgency::Unknown);
+        }
+        world.promotions
+    };
+    assert_eq!(send(&mut world, 0, 5), 0);
+    let paid = Paid {
+        bytes: 65_536,
+        spent: 100,
+        saved: 4000,
+        ..Paid::default()
+    };
+    world.account.begin_with(paid, 4000);
+    assert_eq!(send(&mut world, 0, 10), 0);
+    assert_eq!(send(&mut world, 1, 2), 900);
+    // Now it has missed the price itself.
+    assert_eq!(send(&mut world, 0, 10), 1800);
+}
+
 /// A site has adopted a routine, but earlier runs have sent too few messages of that length to pay for promotions.
 #[test]
 fn a_known_routine_does_not_outweigh_what_earlier_runs_have_shown() {
