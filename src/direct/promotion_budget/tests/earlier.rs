@@ -139,7 +139,7 @@ fn what_earlier_runs_have_paid_is_not_counted_as_this_runs() {
 #[test]
 fn others_speak_for_a_buffer_at_its_first_messages_alone() {
     let mut world = World::default();
-    let mut send = |world: &mut World, number: usize, times: usize| {
+    let send = |world: &mut World, number: usize, times: usize| {
         for _ in 0..times {
             world.send(number, 100, 900, Urgency::Unknown);
         }
