@@ -31,9 +31,14 @@ impl Segments {
         before
     }
 
-    /// What the message of the latest read has at least before its last segment, if it is as long as the one before it.
+    /// What the message of the latest read has at least before its last segment, if it is as long as the one before it; 0 where that read is
+    /// no segment.
     pub fn likely(&self) -> usize {
-        self.latest.into_iter().max().unwrap_or(0)
+        let [present, previous] = self.latest;
+        match self.before > 0 || present > 0 {
+            true => present.max(previous),
+            false => 0,
+        }
     }
 }
 
@@ -74,6 +79,19 @@ mod tests {
         assert_eq!(message(3), [2, 2, 2]);
         assert_eq!(message(2), [2, 2]);
         assert_eq!(message(4), [1, 1, 2, 3]);
+    }
+
+    /// However long the message before it was.
+    #[test]
+    fn a_whole_message_is_as_long_as_it_is() {
+        let mut segments = Segments::default();
+        for place in 0..8 {
+            let at = 0x10_000 + place * SEGMENT;
+            segments.before(at, at, SEGMENT);
+        }
+        assert_eq!(segments.likely(), 7 * SEGMENT);
+        assert_eq!(segments.before(0x10_000, 0x10_000, 65_536), 0);
+        assert_eq!(segments.likely(), 0);
     }
 
     /// A library that copies a message at once has buffers side by side, too.

@@ -127,11 +127,8 @@ pub fn set(candidates: Vec<Candidate>, classes: &[DirectClass]) {
     // Without the kernel's time, what was saved is a guess. Segments have that of their own length.
     let is_timed = |bytes: u64| (classes.iter()).any(|of| of.bytes == bytes && of.kernel > 0.0);
     let earlier = classes.iter().map(|class| {
-        let told =
-            |seconds| match is_timed(class.bytes) || is_timed(class.bytes.min(SEGMENT as u64)) {
-                true => ticks(seconds),
-                false => 0,
-            };
+        let is_told = is_timed(class.bytes) || is_timed(class.bytes.min(SEGMENT as u64));
+        let told = |seconds| if is_told { ticks(seconds) } else { 0 };
         Earlier {
             paid: Paid {
                 bytes: usize::try_from(class.bytes).unwrap_or(usize::MAX),
