@@ -3,7 +3,7 @@
 //! whether a peer's answer is waited for ([`patience`]), whether a thread only sends ([`one_way`]), whether a process forks too often ([`fork_cost`]),
 //! which promotions share what was asked of the kernel before them ([`burst`]), which are made in one step ([`batch`]),
 //! which targets' pages are asked for ([`targets`]), whether the memory of messages is made anew each time ([`remade`]), which messages
-//! are not worth a look ([`recurrence`]), which reads are segments of one message ([`segments`]), and whether notices hold short ones whole ([`whole`]).
+//! are not worth a look ([`recurrence`]) and which pass unseen ([`passes`]), which reads are segments of one message ([`segments`]), and whether notices hold short ones whole ([`whole`]).
 //!
 //! Knows no clock, no memory and no processes.
 
@@ -16,6 +16,7 @@ pub mod mechanism;
 pub mod mechanisms;
 pub mod offer_trial;
 pub mod one_way;
+pub mod passes;
 pub mod patience;
 pub mod promotion_budget;
 pub mod recurrence;

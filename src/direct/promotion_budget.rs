@@ -54,6 +54,8 @@ pub struct KernelCopy {
     pub likely: usize,
     /// What a direct copy in its place would have saved, as far as is known.
     pub gain: u64,
+    /// Ticks since the last copy by which something was to be decided, and what of them the kernel's copies took.
+    pub since: (u64, u64),
     /// Whether nothing of it was seen before: the kernel may have made pages for it, too.
     pub is_first: bool,
     /// How long the promotion of the buffer would take.

@@ -9,9 +9,9 @@ const MANY_NEW: u16 = 256;
 const MOST_NEW: u16 = 512;
 /// Of those that could be left alone, one is looked at when so many bytes were sent, or after so many messages: looks in vain take 1 % of
 /// the copies' time.
-const BYTES_BETWEEN_LOOKS: usize = 256 << 10;
+const BYTES_BETWEEN_LOOKS: usize = 512 << 10;
 /// See [`BYTES_BETWEEN_LOOKS`].
-const MOST_BETWEEN_LOOKS: usize = 15;
+const MOST_BETWEEN_LOOKS: usize = 31;
 
 /// The messages of one process to one thread.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub struct Recurrence {
     latest: (usize, usize),
     /// Messages that were left alone since the last look.
     left: usize,
+    /// Messages of buffers that wait, and were passed over since the last look at one, by classes of lengths (powers of two).
+    passed: [u8; usize::BITS as usize],
 }
 
 impl Default for Recurrence {
@@ -33,8 +35,16 @@ impl Default for Recurrence {
             new: 0,
             latest: (0, 0),
             left: 0,
+            passed: [0; usize::BITS as usize],
         }
     }
+}
+
+/// One message of that length in so many has a look, where most looks change nothing: an odd number, so that buffers that are used in turn,
+/// mostly an even number, all have one now and then.
+#[inline]
+fn one_in(bytes: usize) -> usize {
+    ((BYTES_BETWEEN_LOOKS / bytes.max(1)) | 1).min(MOST_BETWEEN_LOOKS)
 }
 
 impl Recurrence {
@@ -44,14 +54,52 @@ impl Recurrence {
         if self.new < MANY_NEW {
             return false;
         }
-        // Odd, so that buffers that are used in turn, mostly an even number, all have a look now and then.
-        let one_in = ((BYTES_BETWEEN_LOOKS / bytes.max(1)) | 1).min(MOST_BETWEEN_LOOKS);
         self.left += 1;
-        let is_left = self.left < one_in;
+        let is_left = self.left < one_in(bytes);
         if !is_left {
             self.left = 0;
         }
         is_left
+    }
+
+    /// Whether a message of one of very many buffers that wait is passed over: their histories lie in memory, where each look takes 0.3 µs.
+    /// The next one that has a look counts for it, too ([`Self::take_passed`]).
+    #[inline]
+    pub fn passes(&mut self, bytes: usize) -> bool {
+        let passed = self.passed_of(bytes);
+        let is_passed = usize::from(*passed) + 1 < one_in(bytes);
+        *passed += u8::from(is_passed);
+        is_passed
+    }
+
+    /// Whether messages without a history are left alone, most of them.
+    #[inline]
+    pub fn are_mostly_new(&self) -> bool {
+        self.new >= MANY_NEW
+    }
+
+    /// How many messages of that length may pass between two looks.
+    #[inline]
+    pub fn between_looks(bytes: usize) -> u16 {
+        one_in(bytes) as u16 - 1
+    }
+
+    /// So many messages of that length had no look, of which nothing more is known.
+    pub fn passed_unseen(&mut self, bytes: usize, messages: u16) {
+        self.left = self.left.saturating_add(messages.into());
+        let passed = self.passed_of(bytes);
+        *passed = (u16::from(*passed).saturating_add(messages)).min(u8::MAX.into()) as u8;
+    }
+
+    /// How many messages of about that length were passed over since that was asked last.
+    #[inline]
+    pub fn take_passed(&mut self, bytes: usize) -> u32 {
+        core::mem::take(self.passed_of(bytes)).into()
+    }
+
+    #[inline]
+    fn passed_of(&mut self, bytes: usize) -> &mut u8 {
+        &mut self.passed[bytes.checked_ilog2().unwrap_or(0) as usize]
     }
 
     /// A look at a message without a history, which is given one.
@@ -129,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Bounds that never come again have looks at 256, and at one in 15 afterwards; the same where each is sent to two in turn.
+    /// Bounds that never come again have looks at 256, and at one in 31 afterwards; the same where each is sent to two in turn.
     #[test]
     fn ever_new_bounds_are_left_alone() {
         for times in [1, 2, 3, 6] {
@@ -142,19 +190,38 @@ mod tests {
     #[test]
     fn longer_messages_have_more_looks() {
         for (bytes, one_in) in [
-            (8, 15),
-            (16, 15),
-            (32, 9),
-            (64, 5),
-            (128, 3),
-            (256, 1),
+            (8, 31),
+            (16, 31),
+            (32, 17),
+            (64, 9),
+            (128, 5),
+            (256, 3),
+            (512, 1),
             (4096, 1),
         ] {
             let mut recurrence = Recurrence::default();
             (0..MANY_NEW).for_each(|_| recurrence.looked());
-            let looks = (0..15 * 9 * 5).filter(|_| !recurrence.leaves(bytes << 10));
-            assert_eq!(looks.count(), 15 * 9 * 5 / one_in, "{bytes} KiB");
+            let messages = 31 * 17 * 9 * 5;
+            let looks = (0..messages).filter(|_| !recurrence.leaves(bytes << 10));
+            assert_eq!(looks.count(), messages / one_in, "{bytes} KiB");
         }
+    }
+
+    /// Each message of the same length is passed over or counted by the look after it.
+    #[test]
+    fn looks_count_for_all_that_were_passed_over() {
+        let mut recurrence = Recurrence::default();
+        let (mut counted, mut looks) = ([0; 2], [0; 2]);
+        for _ in 0..31 * 9 {
+            for (of, bytes) in [8 << 10, 64 << 10].into_iter().enumerate() {
+                if !recurrence.passes(bytes) {
+                    counted[of] += 1 + recurrence.take_passed(bytes);
+                    looks[of] += 1;
+                }
+            }
+        }
+        assert_eq!((counted, looks), ([31 * 9; 2], [9, 31]));
+        assert!(!recurrence.passes(512 << 10), "long ones all have a look");
     }
 
     /// Lengths drawn from 8,193, of which some come again by chance.

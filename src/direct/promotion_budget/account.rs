@@ -11,6 +11,8 @@ const PAYS: u64 = 2;
 const FIRST_READ_PART: f32 = 0.15;
 /// One part in so many of that mean is the latest one's.
 const FIRST_READ_WEIGHT: f32 = 4.0;
+/// Of messages that are as long at least programs send as many bytes, whatever the length.
+pub(super) const LONG_BYTES: usize = 1 << 20;
 /// Classes of lengths, by powers of two.
 const CLASSES: usize = usize::BITS as usize;
 
@@ -52,6 +54,8 @@ pub(super) struct Class {
     pub parts_paid: (u64, u64),
     /// Copies in this run, the kernel's and direct ones.
     pub copies: u32,
+    /// Buffers with a history of their own that were met in this run.
+    pub met: u32,
     /// With how many of them a buffer may be looked at again for which there was no credit.
     pub refused_until: u32,
     /// The buffers that wait.
@@ -219,6 +223,28 @@ impl Account {
         })
     }
 
+    /// So many messages of that length were copied, of which nothing else is to be noted.
+    #[inline]
+    pub fn count(&mut self, bytes: usize, messages: u32) {
+        let class = self.class_of(bytes);
+        class.copies = class.copies.saturating_add(messages);
+    }
+
+    /// How many messages of that length are likely to come yet, by the next shorter one that was sent: users' benchmarks send as many bytes
+    /// of each long one, and of others as many messages at most. `None`: nothing shorter was sent, or there were twice as many already,
+    /// so that it is no such program.
+    pub(super) fn likely_left(&self, bytes: usize) -> Option<u32> {
+        let number = bytes.checked_ilog2().unwrap_or(0) as usize;
+        let (own, shorter) = (self.classes.get(number)?, self.classes.get(..number)?);
+        let (nearest, class) = (shorter.iter().enumerate().rev()).find(|it| it.1.copies > 0)?;
+        let fewer = match bytes < LONG_BYTES {
+            true => (number - nearest) / 2,
+            false => number - nearest,
+        };
+        let likely = class.copies.checked_shr(fewer as u32).unwrap_or(0);
+        (own.copies < likely.saturating_mul(2)).then(|| likely.saturating_sub(own.copies))
+    }
+
     /// Peers have had so many buffers of that length promoted here, or will, in all.
     #[inline]
     pub fn note_promoted_for_peers(&mut self, bytes: usize, buffers: u32) {
@@ -233,6 +259,13 @@ impl Account {
     #[inline]
     pub fn note_parts_promoted_for_peers(&mut self, bytes: u64) {
         self.part_returns.note(bytes);
+    }
+
+    /// Whether something is to be decided of each buffer of that length that waits: all are asked for, or peers' are returned.
+    #[inline]
+    pub fn decides_now(&mut self, bytes: usize) -> bool {
+        let class = self.class_of(bytes);
+        class.group.is_open() || class.returns.are_behind(1)
     }
 
     /// Whether earlier runs have shown that promotions of such buffers at their first send pay, of either kind.

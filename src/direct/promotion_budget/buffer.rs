@@ -1,6 +1,6 @@
 //! What a buffer has shown, and whether it is to be promoted.
 
-use super::account::{Account, Class};
+use super::account::{Account, Class, LONG_BYTES};
 use super::worth::{Advice, in_all};
 use super::{KernelCopy, Urgency};
 
@@ -147,6 +147,16 @@ impl Buffer {
         !is_due
     }
 
+    /// The kernel has copied so many more like it that were passed over and [counted](Account::count): each would have saved what the last
+    /// decision knew.
+    #[inline]
+    pub fn pass(&mut self, account: &mut Account, bytes: usize, copies: u32) {
+        if copies > 0 {
+            let class = self.class(account, bytes);
+            self.miss_more(class, copies, self.gain);
+        }
+    }
+
     /// The kernel has copied it, and nothing is to be decided now.
     pub fn miss(&mut self, account: &mut Account, bytes: usize, gain: u64) {
         let class = self.class(account, bytes);
@@ -166,8 +176,15 @@ impl Buffer {
     /// One more kernel copy, in whose place a direct one would have saved so much.
     #[inline]
     fn count(&mut self, class: &mut Class, gain: u64) {
-        self.reads = self.reads.saturating_add(1);
         class.copies = class.copies.saturating_add(1);
+        self.miss_more(class, 1, gain);
+    }
+
+    /// In place of so many kernel copies direct ones would have saved so much each.
+    #[inline]
+    fn miss_more(&mut self, class: &mut Class, copies: u32, gain: u64) {
+        let gain = gain.saturating_mul(copies.into());
+        self.reads = self.reads.saturating_add(copies);
         self.missed = self.missed.saturating_add(gain);
         self.could_save(class, gain);
         if self.is_in_group() {
@@ -197,6 +214,9 @@ impl Buffer {
             && self.may_be_returned(copy.gain)
             && !(self.is_of_parts && class.unpaid() > 0);
         let is_another = core::mem::take(&mut self.is_another);
+        if self.reads == 0 && copy.before == 0 && !self.is_of_parts {
+            class.met = class.met.saturating_add(1);
+        }
         if self.reads == 0 || is_another {
             let worth = &mut class.shown(self.is_of_parts).now;
             worth.price = worth.price.saturating_add(copy.price);
@@ -236,11 +256,14 @@ impl Buffer {
             _ => copy.credit.usual,
         };
         let owes = debt.saturating_add_unsigned(price);
+        let may_ask_for_all =
+            urgency == Urgency::Unknown && !matches!(advice, Advice::Wait(_)) && self.is_in_group();
+        let left = account.likely_left(copy.bytes.max(self.before));
         let class = self.class(account, copy.bytes);
-        let asks_for_all = urgency == Urgency::Unknown
-            && !matches!(advice, Advice::Wait(_))
-            && self.is_in_group()
-            && class.group.asks(copy, debt);
+        let asks_for_all = may_ask_for_all && {
+            let left = left.map(|copies| in_all(copy.gain.saturating_mul(copies.into())));
+            class.group.asks(copy, debt, left)
+        };
         self.is_refused = owes.max(0).cast_unsigned() > credit;
         let is_worth_it = match urgency {
             Urgency::Forced => true,
@@ -315,12 +338,30 @@ impl Buffer {
             Advice::Mixed => (usual, false),
         };
         let left = wanted.saturating_sub(self.missed);
-        let is_enough = left == 0 || (is_known && copy.gain > 0);
+        let is_enough = match left {
+            0 => advice == Advice::AtOnce || self.will_pay(account, copy),
+            _ => is_known && copy.gain > 0,
+        };
         match is_enough {
             true => self.at_once = left > 0 && advice == Advice::AtOnce,
+            false if left == 0 => self.wait_for(price),
             false => self.wait_for(left),
         }
         is_enough
+    }
+
+    /// Whether its promotion is repaid by the messages that are likely to come, where something is known of them. Messages in ever other
+    /// lengths spread over several classes, so of the shorter ones nothing is; long ones cost too much to do without.
+    fn will_pay(&self, account: &mut Account, copy: KernelCopy) -> bool {
+        let of = copy.bytes.max(self.before);
+        if self.is_of_parts && of < LONG_BYTES {
+            return true;
+        }
+        let met = self.class(account, copy.bytes).met.max(1);
+        account.likely_left(of).is_none_or(|copies| {
+            let of_one = copy.gain.saturating_mul((copies / met).into());
+            in_all(of_one) >= copy.price_now()
+        })
     }
 
     /// So much must still be missed. Something else may decide earlier, so it is looked at again before long ([`READS_BETWEEN_LOOKS`]).

@@ -1,5 +1,6 @@
 mod earlier;
 mod exchange;
+mod likely;
 mod segments;
 
 use super::buffer::EARLY_LOSS;
@@ -287,14 +288,14 @@ fn where_as_many_bytes_of_the_next_length_would_pay_it_is_promoted_at_once() {
             shorter.read_directly(&mut account, 1 << 20, 30, || 1000);
         }
         let mut longer = Buffer::default();
-        (0..40).find(|&read| {
+        (0..100).find(|&read| {
             let copy = copy(2 << 20, gain, read == 0, 1800);
             longer.read_by_kernel(&mut account, copy, Urgency::Unknown)
         })
     };
     assert!(asked(160).is_some_and(|read| read <= 1));
-    // 20 of them gain less than what the promotion costs.
-    assert!(asked(70).is_some_and(|read| read > 10));
+    // 20 of them gain less than what the promotion costs. Once there are twice as many, it is another program.
+    assert!(asked(70).is_some_and(|read| (35..60).contains(&read)));
 }
 
 /// A site whose routine is known, and a new buffer for every few messages.

@@ -56,6 +56,11 @@ unsafe extern "C" fn read_for(
     let Some(next) = next::process_vm_readv() else {
         return refused();
     };
+    // SAFETY: this thread's own words; one entry, as the count says.
+    if local_count == 1 && unsafe { (*words::thread()).passes.pass((*local).iov_len) } {
+        // SAFETY: the caller's own arguments.
+        return unsafe { next(pid, local, local_count, remote, remote_count, flags) };
+    }
     if direct::is_on() && local_count == 1 && remote_count == 1 && flags == 0 {
         // SAFETY: one entry each, as the counts say.
         let (to, from) = unsafe { (*local, *remote) };
@@ -122,6 +127,8 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     if thread.asleep > 0 && read.bytes >= next::threshold() {
         thread.wake(read.bytes);
     }
+    let bytes = read.bytes;
+    let passed = thread.passes.end();
     let active = thread.active;
     // SAFETY: null or copy sites that are never freed, and not changed while the thread stands.
     let sites = unsafe { thread.standing.as_ref() };
@@ -132,6 +139,9 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     // SAFETY: as the caller promises.
     let read = |session: &mut Session| unsafe {
         let read = session.reader.placed(read);
+        if let Some(passed) = passed {
+            session.reader.count_passed(passed);
+        }
         let faults = session.reader.faults_before(&read);
         let done = read_by(session, &read, next, (is_matched, sites), caller);
         if let Some(before) = faults
@@ -139,9 +149,13 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
         {
             session.reader.look_at_target(&read, before);
         }
-        done
+        (done, session.reader.lets_pass(&read))
     };
-    session.unseen_by_others(read)
+    let (done, may_pass) = session.unseen_by_others(read)?;
+    if may_pass > 0 {
+        thread.passes.allow(may_pass, bytes);
+    }
+    Some(done)
 }
 
 /// The same of a thread with that session, whose present call's message may be this one, or not.
@@ -177,6 +191,9 @@ unsafe fn read_by(
         return unsafe { leave(session, read, next, owner) };
     }
     let is_timed = is_timed(session, owner);
+    if is_timed {
+        session.reader.keep_looking();
+    }
     let before = clock::now_if(is_timed);
     let chooser = match owner.routine {
         Some(routine) => Chooser::Site(routine),
@@ -211,11 +228,9 @@ unsafe fn read_by(
     // SAFETY: errno is the calling thread's own; what follows must not change what the call has left there.
     let errno = unsafe { *libc::__errno_location() };
     if let Ok(bytes) = usize::try_from(done) {
-        if bytes == read.bytes {
-            session.reader.count_kernel(read);
-        }
+        let bytes_in_all = bytes + session.reader.count_kernel(read, bytes);
         note(session, owner, |node| {
-            node.copied_by_kernel(bytes, if is_timed { ticks } else { 0 }, offered)
+            node.copied_by_kernel(bytes_in_all, if is_timed { ticks } else { 0 }, offered)
         });
         match outcome {
             _ if bytes != read.bytes => {}
@@ -289,11 +304,12 @@ unsafe fn leave(session: &mut Session, read: &Read, next: Kernel, owner: Owner) 
     let done = unsafe { session.reader.copy_by_kernel(read, next, false) };
     if let Ok(bytes) = usize::try_from(done) {
         let ticks = clock::now_if(is_timed).wrapping_sub(before);
-        if bytes == read.bytes {
-            session.reader.count_kernel(read);
+        if is_timed {
+            session.reader.keep_looking();
         }
+        let bytes_in_all = bytes + session.reader.count_kernel(read, bytes);
         note(session, owner, |node| {
-            node.copied_by_kernel(bytes, ticks, false)
+            node.copied_by_kernel(bytes_in_all, ticks, false)
         });
     }
     done

@@ -7,7 +7,7 @@
 use core::arch::{asm, global_asm};
 
 /// So many for each thread.
-pub const BYTES: usize = 72;
+pub const BYTES: usize = 88;
 
 global_asm!(
     ".section .tbss,\"awT\",@nobits",

@@ -3,6 +3,7 @@
 use crate::sys::{clock, tls};
 use crate::thread::operations::Active;
 use crate::thread::session::Session;
+use copytune_core::direct::passes::Passes;
 use copytune_core::routines::copy_sites::CopySites;
 
 /// Offset of [`Thread::active`], for the wrappers. The hooks of copies count on 0.
@@ -45,6 +46,8 @@ pub struct Thread {
     pub standing: *const CopySites,
     /// Bytes that [`Self::wake`] was told of since it has read the clock.
     copied: usize,
+    /// Reads of other processes' messages that pass unseen.
+    pub passes: Passes,
 }
 
 impl Thread {

@@ -10,6 +10,8 @@ use libc::pid_t;
 
 /// Entries of the table, each with room for two.
 const PAIRS: usize = 2048;
+/// From so many ranges on they are taken not to be in the caches, which the messages fill.
+const MANY: usize = 256;
 
 /// A range of a process that was read, or the place where messages begin that have no history of their own ([`Read::beginning`]).
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,6 +45,10 @@ pub(super) struct Ranges {
     /// Marks of those in each pair. Messages of ever other lengths are looked up in vain, and each pair that had to be looked at for that
     /// would be fetched from memory (a third of a microsecond).
     marks: [[u8; 2]; PAIRS],
+    /// Whether each of a pair was not readable at the last look.
+    waiting: [[bool; 2]; PAIRS],
+    /// How many were given an entry.
+    entries: usize,
 }
 
 impl Default for Ranges {
@@ -50,11 +56,51 @@ impl Default for Ranges {
         Self {
             pairs: Vec::new(),
             marks: [[0; 2]; PAIRS],
+            waiting: [[false; 2]; PAIRS],
+            entries: 0,
         }
     }
 }
 
 impl Ranges {
+    /// Whether a read is of one of very many ranges, and most likely one that was not readable at the last look since [`Self::look_again`].
+    #[inline]
+    pub fn is_waiting_among_many(&self, read: &Read) -> bool {
+        if !self.are_many() {
+            return false;
+        }
+        let (place, mark) = place(read);
+        let (Some(marks), Some(waiting)) = (self.marks.get(place), self.waiting.get(place)) else {
+            return false;
+        };
+        marks
+            .iter()
+            .zip(waiting)
+            .any(|(it, waits)| *it == mark && *waits)
+    }
+
+    /// Whether they are taken not to be in the caches.
+    #[inline]
+    pub fn are_many(&self) -> bool {
+        self.entries >= MANY
+    }
+
+    /// This read's range was not readable.
+    #[inline]
+    pub fn waits(&mut self, read: &Read) {
+        let (place, mark) = place(read);
+        if let (Some(marks), Some(waiting)) = (self.marks.get(place), self.waiting.get_mut(place)) {
+            for (it, waits) in marks.iter().zip(waiting) {
+                *waits |= *it == mark;
+            }
+        }
+    }
+
+    /// Some may be readable now.
+    pub fn look_again(&mut self) {
+        self.waiting = [[false; 2]; PAIRS];
+    }
+
     /// The entry of a read.
     #[inline]
     pub fn find(&mut self, read: &Read) -> Option<&mut Range> {
@@ -96,6 +142,8 @@ impl Ranges {
         let [first, second] = &**pair;
         let number = usize::from(uses(second) < uses(first));
         *self.marks.get_mut(place)?.get_mut(number)? = mark;
+        *self.waiting.get_mut(place)?.get_mut(number)? = false;
+        self.entries = self.entries.saturating_add(1);
         let range = pair.get_mut(number)?;
         *range = Range {
             process: read.process,

@@ -56,6 +56,12 @@ pub struct Reader {
     kernel_shared: u64,
     /// Ticks that messages held whole have saved.
     saved_whole: u64,
+    /// When the latest kernel copy was over by which something was decided, and the kernel's bytes then.
+    decided: (u64, u64),
+    /// Looks at reads that were not made directly, since something was promoted; fewer for each one that was.
+    in_vain: u32,
+    /// Bytes that have passed unseen and were noted of no message yet.
+    passed_bytes: usize,
 }
 
 impl Default for Reader {
@@ -80,6 +86,9 @@ impl Default for Reader {
             kernel_bytes: 0,
             kernel_shared: 0,
             saved_whole: 0,
+            decided: (0, 0),
+            in_vain: 0,
+            passed_bytes: 0,
         }
     }
 }
@@ -161,22 +170,39 @@ impl Reader {
         if self.ranges.shows(peer, read) {
             return false;
         }
+        let generation = peer.words().generation.load(Acquire);
+        if core::mem::replace(&mut known.looked_in, generation) != generation {
+            self.ranges.look_again();
+            self.in_vain = 0;
+        } else if self.ranges.is_waiting_among_many(read)
+            && !self.account.decides_now(read.bytes)
+            && known.recurrence.passes(read.bytes)
+            && !is_forced()
+        {
+            self.account.count(read.bytes, 1);
+            return true;
+        }
         match self.ranges.find(read) {
             Some(range) => {
                 known.recurrence.recurs(read.source, read.bytes);
-                let generation = peer.words().generation.load(Acquire);
                 if range.direct || range.generation != generation {
                     return false;
                 }
                 let account = &mut self.account;
                 account.note_promoted_for_peers(read.bytes, returns::promoted(read.bytes));
-                range.buffer.waits(account, read.bytes)
+                let passed = known.recurrence.take_passed(read.bytes);
+                range.buffer.pass(account, read.bytes, passed);
+                let waits = range.buffer.waits(account, read.bytes);
+                self.ranges.waits(read);
+                waits
             }
             None => {
-                known.recurrence.leaves(read.bytes)
+                let leaves = known.recurrence.leaves(read.bytes)
                     && !known.is_part_of_others(read)
                     && (is_short(read) || !self.account.pays_at_once(read.bytes.max(read.before)))
-                    && !is_forced()
+                    && !is_forced();
+                self.account.count(read.bytes, leaves.into());
+                leaves
             }
         }
     }
@@ -297,6 +323,9 @@ impl Reader {
             extents.were_not_read(read.pages(), generation);
         }
         range.direct = done.is_some();
+        if done.is_some() {
+            self.note_direct();
+        }
         done.map(|shared| Outcome::Done { shared })
     }
 

@@ -9,7 +9,9 @@ use crate::direct::shared::switches::is_forced;
 use crate::direct::shared::{report, returns};
 use crate::sys::clock;
 use copytune_core::direct::mechanism::Way;
+use copytune_core::direct::passes::Passed;
 use copytune_core::direct::promotion_budget::{KernelCopy, Urgency};
+use copytune_core::direct::recurrence::Recurrence;
 use copytune_protocol::Kernel;
 use copytune_protocol::arena::{self, RequestKind};
 use copytune_protocol::peer::Peer;
@@ -20,6 +22,12 @@ use std::sync::Arc;
 
 /// Without PROCMAP_QUERY, only copies that take the kernel longer than reading /proc/PID/maps.
 const MIN_BYTES_WITHOUT_QUERY: usize = 512 * 1024;
+/// Looks at reads that were not made directly, after which some pass unseen where messages lie in ever other buffers or in very many.
+const MANY_IN_VAIN: u32 = 256;
+/// More are not counted, so that what is read directly later is noticed.
+const MOST_IN_VAIN: u32 = 512;
+/// A direct read makes up for so many looks in vain: it saves some 3 µs, and such a look costs 0.2.
+const WORTH_OF_ONE: u32 = 16;
 
 impl Reader {
     /// Has the kernel make a read of a message, together with the sender where that pays. `left`: it could have been made directly.
@@ -54,12 +62,56 @@ impl Reader {
         unsafe { kernel(read.process, &raw const local, 1, &raw const remote, 1, 0) }
     }
 
-    /// The kernel has made a read, completely.
+    /// The kernel has copied so many bytes of a read. Returns how many of messages that have passed unseen it stands for besides.
     #[inline]
-    pub fn count_kernel(&mut self, read: &Read) {
-        if read.may_be_direct() {
+    pub fn count_kernel(&mut self, read: &Read, copied: usize) -> usize {
+        if read.may_be_direct() && copied == read.bytes {
+            self.in_vain = (self.in_vain + 1).min(MOST_IN_VAIN);
             self.kernel_bytes += read.bytes as u64;
             self.targets.copied(read.bytes);
+        }
+        core::mem::take(&mut self.passed_bytes)
+    }
+
+    /// A read was made directly.
+    #[inline]
+    pub(super) fn note_direct(&mut self) {
+        self.in_vain = self.in_vain.saturating_sub(WORTH_OF_ONE);
+    }
+
+    /// The next reads are to be seen.
+    #[inline]
+    pub fn keep_looking(&mut self) {
+        self.in_vain = 0;
+    }
+
+    /// How many reads of about that length may pass unseen now.
+    #[inline]
+    pub fn lets_pass(&self, read: &Read) -> u16 {
+        if self.in_vain < MANY_IN_VAIN || !read.may_be_direct() || is_forced() {
+            return 0;
+        }
+        let Some(known) = self.peers.get(self.last) else {
+            return 0;
+        };
+        let helped = |peer: &Arc<Peer>| known.cooperation.is_shared(peer, read.bytes);
+        let varies = known.recurrence.are_mostly_new();
+        match (varies || self.ranges.are_many()) && !known.peer.as_ref().is_some_and(helped) {
+            true => Recurrence::between_looks(read.bytes),
+            false => 0,
+        }
+    }
+
+    /// Those have passed.
+    #[cold]
+    pub fn count_passed(&mut self, passed: Passed) {
+        self.passed_bytes += passed.bytes;
+        self.kernel_bytes += passed.bytes as u64;
+        (self.account).count(passed.class_bytes, passed.messages.into());
+        if let Some(known) = self.peers.get_mut(self.last) {
+            known
+                .recurrence
+                .passed_unseen(passed.class_bytes, passed.messages);
         }
     }
 
@@ -154,6 +206,9 @@ impl Reader {
             (false, Chooser::Process) => return,
         };
         let now = clock::now();
+        let (then, bytes) = core::mem::replace(&mut self.decided, (now, self.kernel_bytes));
+        let copied = self.kernel_bytes - bytes;
+        let copying = ticks.saturating_mul(copied) / read.bytes.max(1) as u64;
         let began = *self.began.get_or_insert(now);
         let first_reads = self.account.first_reads();
         let price = |bytes| first_reads.with(price_of(peer, bytes));
@@ -164,6 +219,7 @@ impl Reader {
             before: read.before,
             likely: known.segments.likely(),
             gain: known.mechanisms.expected_gain(read.bytes),
+            since: (now.wrapping_sub(then), copying),
             is_first,
             price: price(asked),
             around: if is_beside { price(0) } else { 0 },

@@ -44,6 +44,8 @@ pub(super) struct Known {
     pub segments: Segments,
     /// Of short messages with edges that lie in memory of others.
     pub recurrence: Recurrence,
+    /// Its generation when the latest read of it began.
+    pub looked_in: u64,
     /// The latest message that was met for the first time, from start to end.
     latest: (usize, usize),
     /// Short buffers with edges in a row that were asked for and are not known to have come: their sends are not shown, so their
@@ -74,6 +76,7 @@ impl Known {
             extents: Extents::default(),
             segments: Segments::default(),
             recurrence: Recurrence::default(),
+            looked_in: 0,
             latest: (0, 0),
             unmet: 0,
             left_alone: 0,

@@ -83,11 +83,13 @@ impl Reader {
             let holding = peer.words().price_of_holding(read.bytes);
             known.whole.read(read.bytes, ticks + holding);
         }
+        self.account.count(read.bytes, 1);
         self.has_read = true;
         self.saved_whole += known.whole.gain(read.bytes);
         self.messages += 1;
         self.bytes += read.bytes as u64;
         report::count(read.bytes, 0, false);
+        self.note_direct();
         WholeRead::Done
     }
 
@@ -99,6 +101,7 @@ impl Reader {
             return;
         };
         known.whole.copied_by_kernel(read.bytes, ticks);
+        self.account.count(read.bytes, 1);
         if known.peer.is_none() {
             known.look_for_arena(kernel, ticks, is_forced(), &mut self.has_looked);
         }
