@@ -25,6 +25,7 @@ fn what_passes_unseen_is_counted() {
             // With the budget of learning that users have: while copies are timed nothing passes.
             .preload(shim())
             .env("COPYTUNE_DIR", dir.path())
+            .given_time()
             .run();
         outcome.expect_success(&format!("{library:?}"));
         let (states, problems) = copytune_core::state::states_at(dir.path()).unwrap();

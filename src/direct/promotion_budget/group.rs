@@ -14,8 +14,8 @@ const IN_ONE_GO: u32 = 32;
 /// Of what a promotion takes beside moving its pages, two parts of three are taken once in each go (64 buffers of 8 KiB: 3.2 ms; 0.14 each
 /// alone; AMD, a virtual machine).
 const ONCE_IN_A_GO: (u64, u64) = (2, 3);
-/// A reader that is what the program waits for pauses little between its copies: in windows 1.2 to 1.7 times as much time goes by as they
-/// take, in a ping-pong 2.2 to 2.7 times.
+/// A reader that is what the program waits for pauses little between its copies: in most windows 1.1 to 1.8 times as much time goes by as
+/// they take, in a ping-pong over 64 buffers of 64 KiB 2.3 to 2.9 times (docs/results.md, very many buffers).
 const PAUSES: (u64, u64) = (2, 1);
 /// A longer pause, in which the program does something else, counts as so many times the copies before it.
 const LONGEST_PAUSE: u64 = 3;

@@ -127,8 +127,6 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     if thread.asleep > 0 && read.bytes >= next::threshold() {
         thread.wake(read.bytes);
     }
-    let bytes = read.bytes;
-    let passed = thread.passes.end();
     let active = thread.active;
     // SAFETY: null or copy sites that are never freed, and not changed while the thread stands.
     let sites = unsafe { thread.standing.as_ref() };
@@ -136,12 +134,12 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
     // back here, because `next` is the C library's function.
     let session = unsafe { thread.session.as_mut()? };
     let is_matched = !active.is_null();
-    // SAFETY: as the caller promises.
+    // SAFETY: as the caller promises; this thread's own words, each time for a moment.
     let read = |session: &mut Session| unsafe {
-        let read = session.reader.placed(read);
-        if let Some(passed) = passed {
+        if let Some(passed) = (*words::thread()).passes.end() {
             session.reader.count_passed(passed);
         }
+        let read = session.reader.placed(read);
         let faults = session.reader.faults_before(&read);
         let done = read_by(session, &read, next, (is_matched, sites), caller);
         if let Some(before) = faults
@@ -149,13 +147,11 @@ unsafe fn read_once(read: &Read, next: Kernel, caller: usize) -> Option<ssize_t>
         {
             session.reader.look_at_target(&read, before);
         }
-        (done, session.reader.lets_pass(&read))
+        let more = session.reader.lets_pass(&read);
+        (*words::thread()).passes.allow(more, read.bytes);
+        done
     };
-    let (done, may_pass) = session.unseen_by_others(read)?;
-    if may_pass > 0 {
-        thread.passes.allow(may_pass, bytes);
-    }
-    Some(done)
+    session.unseen_by_others(read)
 }
 
 /// The same of a thread with that session, whose present call's message may be this one, or not.

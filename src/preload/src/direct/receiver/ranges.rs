@@ -47,7 +47,7 @@ pub(super) struct Ranges {
     marks: [[u8; 2]; PAIRS],
     /// Whether each of a pair was not readable at the last look.
     waiting: [[bool; 2]; PAIRS],
-    /// How many were given an entry.
+    /// How many are in use.
     entries: usize,
 }
 
@@ -143,8 +143,8 @@ impl Ranges {
         let number = usize::from(uses(second) < uses(first));
         *self.marks.get_mut(place)?.get_mut(number)? = mark;
         *self.waiting.get_mut(place)?.get_mut(number)? = false;
-        self.entries = self.entries.saturating_add(1);
         let range = pair.get_mut(number)?;
+        self.entries += usize::from(range.process == 0);
         *range = Range {
             process: read.process,
             start: read.source,

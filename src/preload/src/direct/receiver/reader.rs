@@ -176,8 +176,8 @@ impl Reader {
             self.in_vain = 0;
         } else if self.ranges.is_waiting_among_many(read)
             && !self.account.decides_now(read.bytes)
-            && known.recurrence.passes(read.bytes)
             && !is_forced()
+            && known.recurrence.passes(read.bytes)
         {
             self.account.count(read.bytes, 1);
             return true;
