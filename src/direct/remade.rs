@@ -4,7 +4,7 @@
 //! Knows no clock, no memory and no processes.
 
 /// Shorter messages are not looked at.
-pub const LEAST_BYTES: usize = 16 << 10;
+pub const LEAST_BYTES: usize = 4 << 10;
 /// What memory that is new at a known place adds to a score, memory that is there takes from it, and the score at which it is worth keeping:
 /// three times in a row, or a third of the messages for a while (several may be received into one block), but not a fifth of them.
 const ADDS: u8 = 4;
@@ -17,14 +17,16 @@ const RESTS: u8 = 8;
 /// To look costs two system calls, 0.4 µs. While memory is found to be there, ever more bytes pass until the next look, and at last so many,
 /// whose copies take 100 µs or more.
 const MOST_SKIPPED: usize = 2 << 20;
+/// While memory is new where none has been before, so many at most, whose page faults take 37 µs: most of it may be used once.
+const MOST_SKIPPED_OF_NEW: usize = 64 << 10;
 /// That part of a message's pages must be new: where the waiting sender writes most of them, the faults are its own.
 const LEAST_NEW: u64 = 8;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
-/// Bytes of the shortest block that malloc is told to keep when freed, and of the longest one: it can be told no more (mallopt(3),
-/// M_MMAP_THRESHOLD).
-const SHORTEST_KEPT: usize = 256 << 10;
+/// Bytes of the shortest block that malloc is told to keep when freed, before anything is seen.
+pub const SHORTEST_KEPT: usize = 256 << 10;
+/// Of the longest one: it can be told no more (mallopt(3), M_MMAP_THRESHOLD).
 const LONGEST_KEPT: usize = 32 << 20;
 
 /// Up to which length malloc is to keep freed blocks, twice as many bytes in all, where the memory of messages of `bytes` bytes is made anew
@@ -107,9 +109,14 @@ impl Remade {
             self.score = 0;
             self.rests = RESTS;
         }
-        self.skipped = match is_new || self.score > 0 {
+        let longest = if is_new {
+            MOST_SKIPPED_OF_NEW
+        } else {
+            MOST_SKIPPED
+        };
+        self.skipped = match (is_new && is_known) || self.score > 0 {
             true => 0,
-            false => (self.skipped * 2).clamp(LEAST_BYTES, MOST_SKIPPED),
+            false => (self.skipped * 2).clamp(LEAST_BYTES, longest),
         };
         self.skips = self.skipped;
         is_worth_it
@@ -161,6 +168,22 @@ mod tests {
     }
 
     #[test]
+    fn new_memory_is_looked_at_more_rarely_where_messages_are_short() {
+        let mut remade = Remade::default();
+        let looked = (0..1000).filter(|message| {
+            let due = remade.is_due(PAGE);
+            due && !remade.saw(PLACE + message * PAGE, PAGE, 1)
+        });
+        let looked = looked.count();
+        let often = 1000 * PAGE / MOST_SKIPPED_OF_NEW;
+        assert!((often..often + 5).contains(&looked), "{looked} of {often}");
+        // Where it has been before it is noticed all the same.
+        let kept = (0..2 * MOST_SKIPPED_OF_NEW / PAGE + 3)
+            .any(|_| remade.is_due(PAGE) && remade.saw(PLACE, PAGE, 1));
+        assert!(kept);
+    }
+
+    #[test]
     fn one_block_for_several_messages_is_worth_keeping_and_one_for_many_is_not() {
         for (messages, kept) in [(2, true), (3, true), (6, false), (10, false)] {
             let mut remade = Remade::default();
@@ -178,7 +201,9 @@ mod tests {
         let (looked, kept) = looks(&mut remade, 10_000, |_| PLACE, 3);
         assert_eq!(kept, 0);
         let often = 10_000 * BYTES / MOST_SKIPPED;
-        assert!((often..often + 8).contains(&looked), "{looked} of {often}");
+        let until_then = (MOST_SKIPPED / LEAST_BYTES).ilog2() as usize + 1;
+        let some = often..often + until_then;
+        assert!(some.contains(&looked), "{looked} of {often}");
         // What becomes new later is noticed.
         let (_, kept) = looks(&mut remade, MOST_SKIPPED / BYTES + 2, |_| PLACE, ALL);
         assert!(kept > 0);

@@ -308,7 +308,7 @@ static VARIABLES: &[Variable] = &[
         name: "COPYTUNE_KEEP",
         allowed: || "on or off".to_owned(),
         default: "on",
-        about: "Where the memory of messages is made anew for each, by page faults, has malloc keep what is freed (on), or never (off).",
+        about: "Has malloc keep freed memory, 512 KiB of it and more where that of messages is made anew for each, by page faults (on), or never (off).",
         take: |value, options| {
             options.keep = one_of(value, &[("on", true), ("off", false)])?;
             Some(())

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::content::Content;
+use super::directory;
 use super::envelope;
 use super::error::Refusal;
 use super::format::{RankState, Shard};
@@ -134,8 +135,8 @@ fn groups_in<T: Content>(
 /// Names of the shards in a directory, each with the stem of its key, sorted.
 fn shards_in<T: Content>(dir: &Path) -> io::Result<BTreeSet<(String, String)>> {
     let mut found = BTreeSet::new();
-    for entry in fs::read_dir(dir)?.flatten() {
-        let Ok(name) = entry.file_name().into_string() else {
+    for name in directory::names(dir)? {
+        let Ok(name) = name.into_string() else {
             continue;
         };
         let shard = match (name.strip_suffix(".json"), name.split_once(PENDING)) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::calibration::{LEAST_ROUNDS, Machine, TRUSTED, Unfit};
 use super::content::Body;
 use super::error::StateError;
-use super::{envelope, store};
+use super::{directory, envelope, store};
 use crate::models::sample::half_width;
 
 /// What such a file says of how it came about.
@@ -85,7 +85,10 @@ pub(super) fn find<T: Measured>(place: &Path, here: &Machine) -> Result<(T, Path
 
 /// What there is of a machine with the same CPU that differs otherwise: the latest.
 fn earlier<T: Measured>(dir: &Path, here: &Machine) -> Option<Unfit> {
-    let names = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
+    let names = directory::names(dir)
+        .ok()?
+        .into_iter()
+        .map(|name| dir.join(name));
     let ours = names.filter(|path| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.starts_with(T::PREFIX) && name.ends_with(".json"))

@@ -7,6 +7,7 @@
 pub mod calibration;
 mod content;
 pub mod costs;
+pub mod directory;
 mod envelope;
 mod error;
 pub mod flowgraph;

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::content::{Body, Content};
+use super::directory;
 use super::envelope;
 use super::error::{Refusal, StateError};
 use super::format::{RankState, Shard};
@@ -186,18 +187,18 @@ impl<'a, T: Content> ShardPlace<'a, T> {
     pub(super) fn stale_relative(&self) -> Option<Refusal> {
         let family = self.key.family();
         let last = self.name.rsplit_once('-')?.1;
-        let (_, path) = fs::read_dir(self.dir)
+        let (_, path) = directory::names(self.dir)
             .ok()?
-            .flatten()
-            .filter(|entry| {
-                let name = entry.file_name();
+            .into_iter()
+            .filter(|name| {
                 let name = name.to_string_lossy();
                 name.strip_prefix(&family)
                     .and_then(|rest| rest.strip_suffix(".json"))
                     .and_then(|rest| rest.split_once('-'))
                     .is_some_and(|(_, shard)| shard == last)
             })
-            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+            .map(|name| self.dir.join(name))
+            .filter_map(|path| Some((path.symlink_metadata().ok()?.modified().ok()?, path)))
             .max()?;
         let other: T = envelope::read(&path).ok()??;
         let differs = self.key.differences(other.key());
@@ -385,9 +386,9 @@ pub(super) fn unique() -> String {
 /// Names of the pending files of a shard, sorted.
 pub(super) fn pending_files(dir: &Path, shard: &str) -> io::Result<Vec<String>> {
     let prefix = format!("{shard}{PENDING}");
-    let mut names: Vec<String> = fs::read_dir(dir)?
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
+    let mut names: Vec<String> = directory::names(dir)?
+        .into_iter()
+        .filter_map(|name| name.into_string().ok())
         .filter(|name| name.starts_with(&prefix) && !name.contains(ASIDE))
         .collect();
     names.sort();

@@ -1,8 +1,14 @@
-//! Memory for copytune's own data. Rust ends the process where an allocation fails, but the host program must not end
-//! for that. So once the C library has refused memory, a reserve serves the hooks that are still running, and
-//! copytune is off from that moment. The reserve is mapped beforehand and costs no memory until then.
+//! Memory for copytune's own data, apart from the program's heap: malloc(3) would lay the program's blocks elsewhere than without
+//! copytune, and where a block lies, and whether freed memory goes back to the kernel, can decide how fast a program is
+//! (docs/results.md). Short blocks come from a static piece and from pieces that are mapped when they are needed, long ones have mappings
+//! of their own. Where there is no address space for another piece, short ones are the C library's.
+//!
+//! Rust ends the process where an allocation fails, but the host program must not end for that. So once memory was refused, a reserve
+//! serves the hooks that are still running, and copytune is off from that moment. The reserve is mapped beforehand and costs no memory
+//! until then.
 
 use crate::sys::phase;
+use copytune_core::blocks::{self, Blocks};
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{
@@ -11,7 +17,7 @@ use core::sync::atomic::{
 };
 use std::alloc::System;
 
-/// Reserve before MPI_Init, for the constructor.
+/// What there is before MPI_Init, for the constructor, and so much of a reserve.
 const EARLY_BYTES: usize = 64 << 10;
 /// Reserve from MPI_Init on: what a call, or reading and writing a usual state, needs besides growing tables.
 const RESERVE_BYTES: usize = 8 << 20;
@@ -19,10 +25,11 @@ const RESERVE_BYTES: usize = 8 << 20;
 /// proportion.
 const LARGE_BYTES: usize = 256 << 10;
 const RESERVE_PER_TABLE: usize = 4;
-/// The alignment of blocks at least so long; shorter ones are aligned to their length.
-const MAX_BLOCK_ALIGNMENT: usize = 64;
-/// Pieces of the reserve.
-const MAX_PIECES: usize = 12;
+/// Blocks from here on have mappings of their own.
+const LONG_BYTES: usize = 64 << 10;
+/// The first piece for shorter ones that is mapped; each further one is twice as long.
+const FIRST_PIECE: usize = 512 << 10;
+const PAGE: usize = 4096;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -32,67 +39,31 @@ struct Allocator;
 #[repr(C, align(64))]
 struct Room(UnsafeCell<[u8; EARLY_BYTES]>);
 
-// SAFETY: each byte is given away once (`Piece::take`).
+// SAFETY: each byte is given away once (`Blocks::take`).
 unsafe impl Sync for Room {}
 
-static ROOM: Room = Room(UnsafeCell::new([0; EARLY_BYTES]));
-static RESERVE: [Piece; MAX_PIECES] = [const { Piece::new() }; MAX_PIECES];
+impl Room {
+    const fn new() -> Self {
+        Self(UnsafeCell::new([0; EARLY_BYTES]))
+    }
+
+    fn start(&self) -> *mut u8 {
+        self.0.get().cast()
+    }
+}
+
+static EARLY_RESERVE: Room = Room::new();
+static RESERVE: Blocks<12> = Blocks::new();
+static EARLY_SHORT: Room = Room::new();
+/// Short blocks. All pieces together have 64 MiB.
+static SHORT: Blocks<8> = Blocks::new();
 /// Bytes of the longest allocation for which the reserve is long enough.
 static COVERED: AtomicUsize = AtomicUsize::new(LARGE_BYTES);
 /// Address space of [`RESERVE_BYTES`] that the program gets back when memory is exhausted: it may need some next.
 static BALLAST: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+/// A thread adds a piece to the reserve, or to [`SHORT`].
 static GROWS: AtomicBool = AtomicBool::new(false);
 static EXHAUSTED: AtomicBool = AtomicBool::new(false);
-/// By the binary logarithm of their blocks' length.
-static KINDS: [Kind; 48] = [const { Kind::new() }; 48];
-
-/// A part of the reserve, used up from its start.
-struct Piece {
-    start: AtomicPtr<u8>,
-    bytes: AtomicUsize,
-    used: AtomicUsize,
-}
-
-impl Piece {
-    const fn new() -> Self {
-        Self {
-            start: AtomicPtr::new(core::ptr::null_mut()),
-            bytes: AtomicUsize::new(0),
-            used: AtomicUsize::new(0),
-        }
-    }
-
-    /// Memory that nobody else has; null where there is no room for them.
-    fn take(&self, layout: Layout) -> *mut u8 {
-        let start = self.start.load(Acquire);
-        let bytes = self.bytes.load(Relaxed);
-        if start.is_null() {
-            return start;
-        }
-        let mut place = 0;
-        let end = |used: usize| {
-            let address = (start as usize).checked_add(used)?;
-            let aligned = address.checked_next_multiple_of(layout.align())?;
-            place = aligned - start as usize;
-            place.checked_add(layout.size()).filter(|&end| end <= bytes)
-        };
-        match self.used.fetch_update(AcqRel, Acquire, end) {
-            // SAFETY: inside the piece, as was just checked.
-            Ok(_) => unsafe { start.add(place) },
-            Err(_) => core::ptr::null_mut(),
-        }
-    }
-
-    fn holds(&self, pointer: *const u8) -> bool {
-        let start = self.start.load(Acquire) as usize;
-        (pointer as usize).wrapping_sub(start) < self.bytes.load(Relaxed)
-    }
-
-    fn set(&self, start: *mut u8, bytes: usize) {
-        self.bytes.store(bytes, Relaxed);
-        self.start.store(start, Release);
-    }
-}
 
 /// Whether memory was refused.
 pub fn is_exhausted() -> bool {
@@ -130,31 +101,49 @@ pub fn prepare() -> bool {
 
 /// Adds a piece to the reserve.
 fn extend(bytes: usize) -> bool {
-    let free = |piece: &&Piece| piece.start.load(Acquire).is_null();
-    // The first one is for the room that is there from the beginning.
-    let Some(piece) = RESERVE.iter().skip(1).find(free) else {
-        return false;
-    };
     let start = map(bytes);
-    piece.set(start, bytes);
-    !start.is_null()
+    !start.is_null() && RESERVE.add(start, bytes)
 }
 
 /// An allocation of so many bytes has succeeded: has the reserve be long enough for what may follow.
 #[cold]
 #[inline(never)]
 fn cover(bytes: usize) {
-    if GROWS.swap(true, Acquire) {
-        return;
-    }
-    if bytes > COVERED.load(Relaxed) {
-        if extend(bytes.saturating_mul(RESERVE_PER_TABLE)) {
-            COVERED.store(bytes.saturating_mul(2), Relaxed);
-        } else {
-            exhausted();
+    while_nobody_else_grows(|| {
+        if bytes > COVERED.load(Relaxed) {
+            if extend(bytes.saturating_mul(RESERVE_PER_TABLE)) {
+                COVERED.store(bytes.saturating_mul(2), Relaxed);
+            } else {
+                exhausted();
+            }
         }
+    });
+}
+
+/// Adds a piece for short blocks.
+#[cold]
+#[inline(never)]
+fn grow() {
+    while_nobody_else_grows(|| {
+        let Some(mapped) = SHORT.pieces().checked_sub(1) else {
+            SHORT.add(EARLY_SHORT.start(), EARLY_BYTES);
+            return;
+        };
+        let bytes = FIRST_PIECE << mapped;
+        let start = map(bytes);
+        if !start.is_null() && !SHORT.add(start, bytes) {
+            // SAFETY: the mapping that was just made.
+            unsafe { libc::munmap(start.cast(), bytes) };
+        }
+    });
+}
+
+/// No thread waits for another here.
+fn while_nobody_else_grows(work: impl FnOnce()) {
+    if !GROWS.swap(true, Acquire) {
+        work();
+        GROWS.store(false, Release);
     }
-    GROWS.store(false, Release);
 }
 
 fn exhausted() {
@@ -164,6 +153,7 @@ fn exhausted() {
             // SAFETY: a mapping that nobody uses.
             unsafe { libc::munmap(ballast.cast(), RESERVE_BYTES) };
         }
+        RESERVE.add(EARLY_RESERVE.start(), EARLY_BYTES);
         phase::out_of_memory();
     }
 }
@@ -172,77 +162,61 @@ fn exhausted() {
 #[inline(never)]
 fn from_reserve(layout: Layout) -> *mut u8 {
     exhausted();
-    if let Some(first) = RESERVE.first() {
-        first.set(ROOM.0.get().cast(), EARLY_BYTES);
+    RESERVE.take(layout)
+}
+
+/// Where a block lies.
+#[derive(PartialEq, Eq)]
+enum Home {
+    Reserve,
+    Short,
+    Mapping,
+    Library,
+}
+
+#[inline]
+fn home(pointer: *const u8, layout: Layout) -> Home {
+    // Where memory was never exhausted nothing is of the reserve.
+    if is_exhausted() && RESERVE.hold(pointer) {
+        Home::Reserve
+    } else if is_long(layout) {
+        Home::Mapping
+    } else if SHORT.hold(pointer) {
+        Home::Short
+    } else {
+        Home::Library
     }
-    let Some((kind, whole)) = kind_of(layout) else {
+}
+
+/// Whether such blocks have mappings of their own, unless they are of the reserve.
+#[inline]
+fn is_long(layout: Layout) -> bool {
+    layout.size() >= LONG_BYTES && layout.align() <= PAGE
+}
+
+/// Of the pieces for short blocks; null: there is no room for another piece.
+fn short(layout: Layout) -> *mut u8 {
+    let found = SHORT.take(layout);
+    if !found.is_null() {
+        return found;
+    }
+    grow();
+    SHORT.take(layout)
+}
+
+/// Not of the reserve. `or_else` is the C library's way.
+#[inline]
+fn usual(layout: Layout, or_else: impl FnOnce() -> *mut u8) -> *mut u8 {
+    #[cfg(feature = "test-switches")]
+    if refusal::refuses() {
         return core::ptr::null_mut();
-    };
-    // Blocks are aligned for no more.
-    if layout.align() <= MAX_BLOCK_ALIGNMENT {
-        let given_back = kind.take();
-        if !given_back.is_null() {
-            return given_back;
-        }
     }
-    (RESERVE.iter().rev())
-        .map(|piece| piece.take(whole))
-        .find(|found| !found.is_null())
-        .unwrap_or(core::ptr::null_mut())
-}
-
-/// Where blocks of the reserve go that are long enough for `layout`, and what they are like: powers of two.
-fn kind_of(layout: Layout) -> Option<(&'static Kind, Layout)> {
-    let bytes = layout.size().max(layout.align()).max(size_of::<usize>());
-    let bytes = bytes.checked_next_power_of_two()?;
-    let kind = KINDS.get(bytes.trailing_zeros() as usize)?;
-    Some((
-        kind,
-        Layout::from_size_align(bytes, bytes.min(MAX_BLOCK_ALIGNMENT).max(layout.align())).ok()?,
-    ))
-}
-
-/// Blocks of one length that were given back, as a list through the blocks. One thread at a time uses it: blocks are
-/// few, and no thread stays.
-struct Kind {
-    is_taken: AtomicBool,
-    first: AtomicPtr<u8>,
-}
-
-impl Kind {
-    const fn new() -> Self {
-        Self {
-            is_taken: AtomicBool::new(false),
-            first: AtomicPtr::new(core::ptr::null_mut()),
-        }
+    if is_long(layout) {
+        return map(layout.size());
     }
-
-    /// A block, or null where none was given back, or another thread is at it.
-    fn take(&self) -> *mut u8 {
-        if self.is_taken.swap(true, Acquire) {
-            return core::ptr::null_mut();
-        }
-        let first = self.first.load(Relaxed);
-        if !first.is_null() {
-            // SAFETY: a block that `give` was given, which nobody else uses; its first word is the next one.
-            let next = unsafe { first.cast::<*mut u8>().read() };
-            self.first.store(next, Relaxed);
-        }
-        self.is_taken.store(false, Release);
-        first
-    }
-
-    /// Takes a block back; where another thread is at it, it is lost.
-    ///
-    /// # Safety
-    /// A block of the reserve of this kind, which nobody uses any more.
-    unsafe fn give(&self, block: *mut u8) {
-        if !self.is_taken.swap(true, Acquire) {
-            // SAFETY: as the caller promises; blocks have room for an address, and are aligned for it.
-            unsafe { block.cast::<*mut u8>().write(self.first.load(Relaxed)) };
-            self.first.store(block, Relaxed);
-            self.is_taken.store(false, Release);
-        }
+    match short(layout) {
+        found if found.is_null() => or_else(),
+        found => found,
     }
 }
 
@@ -257,17 +231,18 @@ fn given(found: *mut u8, layout: Layout) -> *mut u8 {
     found
 }
 
-// SAFETY: memory is the C library's, by its rules, or a block of the reserve, which one owner has at a time.
+// SAFETY: memory is the C library's, by its rules, a mapping, or a block that one owner has at a time.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
-        given(unsafe { System.alloc(layout) }, layout)
+        given(usual(layout, || unsafe { System.alloc(layout) }), layout)
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
-        let found = given(unsafe { System.alloc_zeroed(layout) }, layout);
-        if is_reserved(found) {
+        let library = || unsafe { System.alloc_zeroed(layout) };
+        let found = given(usual(layout, library), layout);
+        if !found.is_null() && matches!(home(found, layout), Home::Short | Home::Reserve) {
             // SAFETY: new memory of that size; what was given back is not zero any more.
             unsafe { found.write_bytes(0, layout.size()) };
         }
@@ -277,13 +252,13 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: as the caller promises; each goes back to where it came from.
         unsafe {
-            match is_reserved(pointer) {
-                false => System.dealloc(pointer, layout),
-                true => {
-                    if let Some((kind, _)) = kind_of(layout) {
-                        kind.give(pointer);
-                    }
+            match home(pointer, layout) {
+                Home::Reserve => RESERVE.give(pointer, layout),
+                Home::Short => SHORT.give(pointer, layout),
+                Home::Mapping => {
+                    libc::munmap(pointer.cast(), layout.size());
                 }
+                Home::Library => System.dealloc(pointer, layout),
             }
         }
     }
@@ -291,27 +266,37 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         // SAFETY: as the caller promises of `bytes`.
         let new = unsafe { Layout::from_size_align_unchecked(bytes, layout.align()) };
-        if !is_reserved(pointer) {
-            // SAFETY: as the caller promises; it was not of the reserve.
-            let found = unsafe { System.realloc(pointer, layout, bytes) };
-            if !found.is_null() {
-                return given(found, new);
-            }
+        let home = home(pointer, layout);
+        if home == Home::Short && !is_long(new) && blocks::is_alike(layout, new) {
+            return pointer;
         }
-        let found = from_reserve(new);
-        if !found.is_null() {
-            // SAFETY: both are valid for the lesser size, and apart; the old one is given up.
-            unsafe {
+        // SAFETY: as the caller promises; a new block is valid for its size, and apart from the old one, which is given up.
+        unsafe {
+            let found = self.alloc(new);
+            if !found.is_null() {
                 core::ptr::copy_nonoverlapping(pointer, found, layout.size().min(bytes));
                 self.dealloc(pointer, layout);
             }
+            found
         }
-        found
     }
 }
 
-/// Where nothing was ever taken from the reserve, that is one load.
-#[inline]
-fn is_reserved(pointer: *const u8) -> bool {
-    is_exhausted() && RESERVE.iter().any(|piece| piece.holds(pointer))
+/// Test only: memory is refused to copytune, and to nobody else.
+#[cfg(feature = "test-switches")]
+mod refusal {
+    use core::mem::transmute;
+    use std::sync::OnceLock;
+
+    /// `int copytune_is_refused_memory(void)` of a library that is preloaded, too.
+    static REFUSES: OnceLock<usize> = OnceLock::new();
+
+    pub fn refuses() -> bool {
+        // SAFETY: looks a name up, which allocates nothing here.
+        let look =
+            || unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"copytune_is_refused_memory".as_ptr()) };
+        let found = *REFUSES.get_or_init(|| look() as usize);
+        // SAFETY: the test's function, of that type.
+        found != 0 && unsafe { transmute::<usize, extern "C" fn() -> i32>(found)() != 0 }
+    }
 }

@@ -1,5 +1,6 @@
 //! Whether a device may hold memory of this process: then none of it may be moved.
 
+use copytune_core::state::directory;
 use core::ffi::{CStr, c_int};
 use core::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -75,14 +76,14 @@ impl Devices {
     }
 
     fn list(&mut self) -> Result<(), &'static str> {
-        let Ok(open) = std::fs::read_dir("/proc/self/fd") else {
+        let Ok(open) = directory::names("/proc/self/fd") else {
             return Err("/proc/self/fd does not tell which devices are open");
         };
         self.nameless = Nameless::find();
         self.open.clear();
         self.open.extend(
-            open.flatten()
-                .filter_map(|entry| entry.file_name().to_str()?.parse::<c_int>().ok()),
+            open.iter()
+                .filter_map(|name| name.to_str()?.parse::<c_int>().ok()),
         );
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! mallopt, that changes nothing where the user has set malloc's limits, and nothing in another malloc.
 
 use crate::sys::log::{self, Level};
-use copytune_core::direct::remade::longest_kept;
+use copytune_core::direct::remade::{SHORTEST_KEPT, longest_kept};
 use core::hint::black_box;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -17,9 +17,13 @@ static KEPT: AtomicUsize = AtomicUsize::new(0);
 /// Of a mapping, malloc's own data and its rounding take no more. With 4 KiB glibc 2.36 learnt nothing from one of 32 MiB.
 const OWN: usize = 8192;
 
-/// At MPI_Init.
+/// At MPI_Init. Whether 128 KiB at the end of the heap are given back and made anew with each message depends on a few bytes that were
+/// allocated before, so so much is kept from the beginning.
 pub fn start(is_allowed: bool) {
-    IS_ALLOWED.store(is_allowed, Relaxed);
+    if is_allowed && teach(SHORTEST_KEPT) {
+        KEPT.store(SHORTEST_KEPT, Relaxed);
+        IS_ALLOWED.store(true, Relaxed);
+    }
 }
 
 /// Whether freed memory may be kept.
@@ -28,9 +32,12 @@ pub fn is_allowed() -> bool {
     IS_ALLOWED.load(Relaxed)
 }
 
-/// The longest block that malloc was told to keep, in bytes; 0: it was told nothing.
+/// The longest block that malloc was told to keep because memory was made anew, in bytes; 0: none was.
 pub fn kept() -> u64 {
-    KEPT.load(Relaxed) as u64
+    match KEPT.load(Relaxed) {
+        ..=SHORTEST_KEPT => 0,
+        longest => longest as u64,
+    }
 }
 
 /// The memory of messages of so many bytes was made anew several times in a row.
