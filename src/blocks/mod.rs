@@ -29,6 +29,20 @@ impl<const PIECES: usize> Blocks<PIECES> {
         }
     }
 
+    /// One piece, of memory that nobody else uses.
+    ///
+    /// # Panics
+    /// Where there can be no piece, which a static's initialiser finds at compile time.
+    pub const fn of(start: *mut u8, bytes: usize) -> Self {
+        let mut blocks = Self::new();
+        blocks.pieces[0] = Piece {
+            start: AtomicPtr::new(start),
+            bytes: AtomicUsize::new(bytes),
+            used: AtomicUsize::new(0),
+        };
+        blocks
+    }
+
     /// Memory that nobody else has; null where there is no room for it.
     pub fn take(&self, layout: Layout) -> *mut u8 {
         let Some(block) = block_for(layout) else {

@@ -77,6 +77,7 @@ fn there_is_nothing_where_nothing_was_added() {
     assert!(!blocks.hold(core::ptr::null()));
     let (start, layout) = memory();
     assert!(blocks.add(start, BYTES) && !blocks.add(start, BYTES));
+    assert_eq!(Blocks::<1>::of(start, BYTES).pieces(), 1);
     assert_eq!(blocks.pieces(), 1);
     let whole = Layout::from_size_align(BYTES, 8).expect("it is a layout");
     assert_eq!(blocks.take(whole), start);

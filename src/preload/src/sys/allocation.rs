@@ -47,16 +47,16 @@ impl Room {
         Self(UnsafeCell::new([0; EARLY_BYTES]))
     }
 
-    fn start(&self) -> *mut u8 {
+    const fn start(&self) -> *mut u8 {
         self.0.get().cast()
     }
 }
 
 static EARLY_RESERVE: Room = Room::new();
-static RESERVE: Blocks<12> = Blocks::new();
+static RESERVE: Blocks<12> = Blocks::of(EARLY_RESERVE.start(), EARLY_BYTES);
 static EARLY_SHORT: Room = Room::new();
 /// Short blocks. All pieces together have 64 MiB.
-static SHORT: Blocks<8> = Blocks::new();
+static SHORT: Blocks<8> = Blocks::of(EARLY_SHORT.start(), EARLY_BYTES);
 /// Bytes of the longest allocation for which the reserve is long enough.
 static COVERED: AtomicUsize = AtomicUsize::new(LARGE_BYTES);
 /// Address space of [`RESERVE_BYTES`] that the program gets back when memory is exhausted: it may need some next.
@@ -125,11 +125,8 @@ fn cover(bytes: usize) {
 #[inline(never)]
 fn grow() {
     while_nobody_else_grows(|| {
-        let Some(mapped) = SHORT.pieces().checked_sub(1) else {
-            SHORT.add(EARLY_SHORT.start(), EARLY_BYTES);
-            return;
-        };
-        let bytes = FIRST_PIECE << mapped;
+        // The static one is the first.
+        let bytes = FIRST_PIECE << SHORT.pieces().saturating_sub(1);
         let start = map(bytes);
         if !start.is_null() && !SHORT.add(start, bytes) {
             // SAFETY: the mapping that was just made.
@@ -153,7 +150,6 @@ fn exhausted() {
             // SAFETY: a mapping that nobody uses.
             unsafe { libc::munmap(ballast.cast(), RESERVE_BYTES) };
         }
-        RESERVE.add(EARLY_RESERVE.start(), EARLY_BYTES);
         phase::out_of_memory();
     }
 }
