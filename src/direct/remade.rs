@@ -24,9 +24,9 @@ const LEAST_NEW: u64 = 8;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
-/// Bytes of the shortest block that malloc is told to keep when freed, before anything is seen.
+/// Up to this length in bytes malloc is to keep freed blocks before anything is seen.
 pub const SHORTEST_KEPT: usize = 256 << 10;
-/// Of the longest one: it can be told no more (mallopt(3), M_MMAP_THRESHOLD).
+/// Up to this one at most: it can be told no more (mallopt(3), M_MMAP_THRESHOLD).
 const LONGEST_KEPT: usize = 32 << 20;
 
 /// Up to which length malloc is to keep freed blocks, twice as many bytes in all, where the memory of messages of `bytes` bytes is made anew

@@ -10,7 +10,7 @@ use std::path::Path;
 /// Names of up to 255 bytes, and what the kernel says beside them (getdents64(2)).
 const BYTES_AT_A_TIME: usize = 8192;
 
-/// The names in a directory, in no order, without "." and "..". What cannot be read any more when the first names were is left out.
+/// The names in a directory, in no order, without "." and "..".
 ///
 /// # Errors
 /// The directory cannot be opened or listed (open(2), getdents64(2)).
@@ -19,20 +19,14 @@ pub fn names(directory: impl AsRef<Path>) -> io::Result<Vec<OsString>> {
     let opened = open(directory.as_ref(), flags, Mode::empty())?;
     let mut room = [MaybeUninit::uninit(); BYTES_AT_A_TIME];
     let mut entries = RawDir::new(opened, &mut room);
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     while let Some(entry) = entries.next() {
-        match entry {
-            Ok(entry) => found.push(entry.file_name().to_bytes().to_vec()),
-            Err(error) if found.is_empty() => return Err(error.into()),
-            Err(_) => break,
+        match entry?.file_name().to_bytes() {
+            b"." | b".." => {}
+            name => names.push(OsStr::from_bytes(name).to_owned()),
         }
     }
-    let names = found
-        .iter()
-        .filter(|name| !matches!(name.as_slice(), b"." | b".."));
-    Ok(names
-        .map(|name| OsStr::from_bytes(name).to_owned())
-        .collect())
+    Ok(names)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Has malloc(3) keep freed memory, where that of messages is made anew each time (src/direct/remade.rs tells when).
+//! Has malloc(3) keep freed memory: some from MPI_Init on, and more where that of messages is made anew each time (src/direct/remade.rs
+//! tells when).
 //!
 //! glibc learns by itself up to which length freed memory is worth keeping: from each block that had a mapping of its own when it was
 //! freed (mallopt(3), M_MMAP_THRESHOLD, "dynamic mmap threshold"). So one such block is allocated, left untouched and freed. Unlike
@@ -17,8 +18,8 @@ static KEPT: AtomicUsize = AtomicUsize::new(0);
 /// Of a mapping, malloc's own data and its rounding take no more. With 4 KiB glibc 2.36 learnt nothing from one of 32 MiB.
 const OWN: usize = 8192;
 
-/// At MPI_Init. Whether 128 KiB at the end of the heap are given back and made anew with each message depends on a few bytes that were
-/// allocated before, so so much is kept from the beginning.
+/// At MPI_Init. Whether the 128 KiB at the end of the heap, from which on glibc gives memory back, are reached with each message depends on a
+/// few KiB that were allocated before (docs/results.md, the program's heap). So some memory is kept from the beginning.
 pub fn start(is_allowed: bool) {
     if is_allowed && teach(SHORTEST_KEPT) {
         KEPT.store(SHORTEST_KEPT, Relaxed);
