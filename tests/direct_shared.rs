@@ -64,6 +64,23 @@ ways! {
     writing_is_refused_later(&["refused", "8"], 2, true);
 }
 
+/// Where ranks have fewer processors than they are, a sender has something else to do than to help: nothing is offered, unless that is
+/// forced.
+#[test]
+fn nothing_is_offered_where_processors_are_few() {
+    for &library in BOTH {
+        let job = job(library, PROGRAM, &["kinds"]).on_one_processor();
+        for (direct, helps) in [("force", true), ("auto", false)] {
+            let variables = [BY_KERNEL, &[("COPYTUNE_DIRECT", direct)]].concat();
+            let outcome = forced(&job, &variables);
+            let name = format!("{library:?} {direct}");
+            outcome.expect_success(&name);
+            let helped = helped_the_kernel(&outcome);
+            assert_eq!(helped > 0, helps, "{name}: {helped}\n{}", outcome.stderr);
+        }
+    }
+}
+
 /// The tests above would see it if the receiver did not wait for what the sender has claimed.
 #[test]
 fn a_late_chunk_is_caught() {

@@ -7,7 +7,7 @@
 //!
 //! | state | copies | ends |
 //! | --- | --- | --- |
-//! | search | the best known and another candidate by turns | each candidate has its samples, or is clearly slower |
+//! | search | the best known and another candidate by turns; of long messages one in four is another's | each candidate has its samples, or is clearly slower |
 //! | check | the kernel's way, then the best direct one, some copies in a row each | all are made |
 //! | settled | the winner | after a number of copies that grows each time |
 //!
@@ -16,6 +16,7 @@
 mod class;
 
 use super::gain::Costs;
+use super::segments::Length;
 use class::{CLEARLY_SLOWER, Class, MIN_SAMPLES, SPARSE, State, cost};
 
 pub(super) use class::{SAMPLES, Samples};
@@ -26,6 +27,11 @@ pub const MOST_CANDIDATES: usize = 6;
 pub const CLASSES: usize = 12;
 /// The first class's shortest message: 2^13 bytes.
 const FIRST_CLASS: u32 = 13;
+/// From 512 KiB on what is best for shorter messages is not best (docs/results.md, routines of long messages), and short runs send few
+/// (users' benchmarks 10 of 4 MiB), so that a search by turns would make half of them by others.
+const FIRST_LONG_CLASS: usize = 19 - FIRST_CLASS as usize;
+/// See [`FIRST_LONG_CLASS`]: copies by the best one between two by others.
+const LONG_BY_THE_BEST: u32 = 3;
 /// Copies until a class is looked at for the first time that an earlier run has settled.
 const UNTIL_FIRST_CHECK: u32 = 512;
 
@@ -88,11 +94,18 @@ impl Mechanism {
     /// The kernel has copied a message of so many bytes in so many ticks, by no plan: it cannot be read directly yet. `helped`: the
     /// sender has taken part. `is_fresh`: the kernel may have made pages of the receiver's buffer, too, for which a direct copy would
     /// have waited as well, so the time says nothing.
-    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool, is_fresh: bool) {
+    pub fn copied_by_kernel(
+        &mut self,
+        length: impl Into<Length>,
+        ticks: u64,
+        helped: bool,
+        is_fresh: bool,
+    ) {
         if is_fresh {
             return;
         }
-        let number = class_of(bytes);
+        let Length { bytes, of } = length.into();
+        let number = class_of(of);
         let class = &mut self.classes[number];
         class.kernel.add_copy(bytes, ticks);
         let count = class.kernel.count;
@@ -106,19 +119,20 @@ impl Mechanism {
 
     /// Whether messages of that length are worth being made readable directly. As long as nothing is known, they are
     /// (docs/results.md: about twice as fast).
-    pub fn is_worth_it(&self, bytes: usize) -> bool {
-        !self.classes[class_of(bytes)].uses_kernel
+    pub fn is_worth_it(&self, length: impl Into<Length>) -> bool {
+        !self.classes[class_of(length.into().of)].uses_kernel
     }
 
     /// Whether direct copies of that length have been timed, and the kernel's.
-    pub fn has_measured(&self, bytes: usize) -> bool {
-        self.classes[class_of(bytes)].gain.is_measured()
+    pub fn has_measured(&self, length: impl Into<Length>) -> bool {
+        self.classes[class_of(length.into().of)].gain.is_measured()
     }
 
     /// What direct copies of such a message save, in ticks, as far as known; a part of the kernel's time where only that is. Where nothing
     /// is, a byte saves as much as one of the next shorter messages of which that was measured.
-    pub fn expected_gain(&self, bytes: usize) -> u64 {
-        let classes = &self.classes[..=class_of(bytes)];
+    pub fn expected_gain(&self, length: impl Into<Length>) -> u64 {
+        let Length { bytes, of } = length.into();
+        let classes = &self.classes[..=class_of(of)];
         let known = |class: &&Class| class.gain.is_known();
         let own = classes.last().filter(known);
         let shorter = || classes.iter().rfind(|class| class.gain.is_measured());
@@ -129,8 +143,9 @@ impl Mechanism {
     }
 
     /// What such a direct copy takes, in ticks, as far as known.
-    pub fn direct_cost(&self, bytes: usize) -> Option<u64> {
-        let per_byte = self.classes[class_of(bytes)].gain.direct()?;
+    pub fn direct_cost(&self, length: impl Into<Length>) -> Option<u64> {
+        let Length { bytes, of } = length.into();
+        let per_byte = self.classes[class_of(of)].gain.direct()?;
         Some((per_byte * bytes as f32) as u64)
     }
 
@@ -201,25 +216,33 @@ impl Mechanism {
 
     /// Whether the next message would be timed.
     #[inline]
-    pub fn times_next(&self, bytes: usize) -> bool {
-        self.classes[class_of(bytes)].times_next()
+    pub fn times_next(&self, length: impl Into<Length>) -> bool {
+        self.classes[class_of(length.into().of)].times_next()
     }
 
     /// How the next message, which can be read directly, is to be copied. `is_new`: pages of it are met for the first time, which
     /// takes longer whatever the way.
     #[inline]
-    pub fn plan(&mut self, bytes: usize, is_new: bool) -> Plan {
-        let number = class_of(bytes);
+    pub fn plan(&mut self, length: impl Into<Length>, is_new: bool) -> Plan {
+        let number = class_of(length.into().of);
         if self.classes[number].is_untouched() {
             self.begin(number);
         }
         self.classes[number].plan(self.candidates, is_new)
     }
 
-    /// A class without samples begins with what the next shorter one that has any found best.
+    /// A class without samples begins with what the next shorter one that has any found best, but for long messages.
     #[cold]
     fn begin(&mut self, number: usize) {
-        if self.classes[number].is_expected {
+        let is_long = number >= FIRST_LONG_CLASS;
+        let class = &mut self.classes[number];
+        if is_long {
+            class.by_the_best = LONG_BY_THE_BEST;
+            class.state = State::Search {
+                left: LONG_BY_THE_BEST,
+            };
+        }
+        if class.is_expected || is_long {
             return;
         }
         let known = self.classes[..number].iter().rev();
@@ -233,8 +256,9 @@ impl Mechanism {
     }
 
     /// The copy that was to be timed took so long.
-    pub fn took(&mut self, bytes: usize, way: Way, ticks: u64) {
-        self.classes[class_of(bytes)].took(self.candidates, way, cost(bytes, ticks));
+    pub fn took(&mut self, length: impl Into<Length>, way: Way, ticks: u64) {
+        let Length { bytes, of } = length.into();
+        self.classes[class_of(of)].took(self.candidates, way, cost(bytes, ticks));
     }
 }
 

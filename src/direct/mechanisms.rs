@@ -4,6 +4,7 @@
 
 use super::gain::Costs;
 use super::mechanism::{Mechanism, Plan, Way};
+use super::segments::Length;
 
 /// What is known of the messages of one process.
 #[derive(Debug, Clone)]
@@ -30,52 +31,59 @@ impl Mechanisms {
 
     /// [`Mechanism::plan`], of a message that was shown when it was read last, or was not.
     #[inline]
-    pub fn plan(&mut self, bytes: usize, is_shown: bool, is_new: bool) -> Plan {
-        self.of(is_shown).plan(bytes, is_new)
+    pub fn plan(&mut self, length: impl Into<Length>, is_shown: bool, is_new: bool) -> Plan {
+        self.of(is_shown).plan(length, is_new)
     }
 
     /// [`Mechanism::times_next`].
     #[inline]
-    pub fn times_next(&mut self, bytes: usize, is_shown: bool) -> bool {
-        self.of(is_shown).times_next(bytes)
+    pub fn times_next(&mut self, length: impl Into<Length>, is_shown: bool) -> bool {
+        self.of(is_shown).times_next(length)
     }
 
     /// [`Mechanism::took`].
-    pub fn took(&mut self, bytes: usize, is_shown: bool, way: Way, ticks: u64) {
-        self.of(is_shown).took(bytes, way, ticks);
+    pub fn took(&mut self, length: impl Into<Length>, is_shown: bool, way: Way, ticks: u64) {
+        self.of(is_shown).took(length, way, ticks);
     }
 
     /// [`Mechanism::expected_gain`] of a message that was read directly.
-    pub fn gain(&mut self, bytes: usize, is_shown: bool) -> u64 {
-        self.of(is_shown).expected_gain(bytes)
+    pub fn gain(&mut self, length: impl Into<Length>, is_shown: bool) -> u64 {
+        self.of(is_shown).expected_gain(length)
     }
 
     /// [`Mechanism::direct_cost`].
-    pub fn direct_cost(&mut self, bytes: usize, is_shown: bool) -> Option<u64> {
-        self.of(is_shown).direct_cost(bytes)
+    pub fn direct_cost(&mut self, length: impl Into<Length>, is_shown: bool) -> Option<u64> {
+        self.of(is_shown).direct_cost(length)
     }
 
     /// [`Mechanism::costs`].
     pub fn costs(&self, bytes: usize) -> Costs {
-        self.of_new(bytes).costs(bytes)
+        self.of_new(bytes.into()).costs(bytes)
     }
 
     /// [`Mechanism::copied_by_kernel`]. Whether the message would be shown is not known yet.
-    pub fn copied_by_kernel(&mut self, bytes: usize, ticks: u64, helped: bool, is_fresh: bool) {
+    pub fn copied_by_kernel(
+        &mut self,
+        length: impl Into<Length>,
+        ticks: u64,
+        helped: bool,
+        is_fresh: bool,
+    ) {
+        let length = length.into();
         for mechanism in [&mut self.shown, &mut self.unshown] {
-            mechanism.copied_by_kernel(bytes, ticks, helped, is_fresh);
+            mechanism.copied_by_kernel(length, ticks, helped, is_fresh);
         }
     }
 
     /// Of a message that is not readable directly yet: like those of which something is known; the better ones, where that is both.
-    fn of_new(&self, bytes: usize) -> &Mechanism {
+    fn of_new(&self, length: Length) -> &Mechanism {
         let (shown, unshown) = (&self.shown, &self.unshown);
-        match (shown.has_measured(bytes), unshown.has_measured(bytes)) {
+        match (shown.has_measured(length), unshown.has_measured(length)) {
             (true, false) => shown,
             (false, true) => unshown,
-            _ if unshown.is_worth_it(bytes) && !shown.is_worth_it(bytes) => unshown,
-            _ if unshown.is_worth_it(bytes)
-                && unshown.expected_gain(bytes) > shown.expected_gain(bytes) =>
+            _ if unshown.is_worth_it(length) && !shown.is_worth_it(length) => unshown,
+            _ if unshown.is_worth_it(length)
+                && unshown.expected_gain(length) > shown.expected_gain(length) =>
             {
                 unshown
             }
@@ -84,13 +92,15 @@ impl Mechanisms {
     }
 
     /// Whether messages of that length are worth being made readable directly. As long as nothing is known, they are.
-    pub fn is_worth_it(&self, bytes: usize) -> bool {
-        self.of_new(bytes).is_worth_it(bytes)
+    pub fn is_worth_it(&self, length: impl Into<Length>) -> bool {
+        let length = length.into();
+        self.of_new(length).is_worth_it(length)
     }
 
     /// What a direct copy of a message would save that is not readable directly yet, in ticks.
-    pub fn expected_gain(&self, bytes: usize) -> u64 {
-        self.of_new(bytes).expected_gain(bytes)
+    pub fn expected_gain(&self, length: impl Into<Length>) -> u64 {
+        let length = length.into();
+        self.of_new(length).expected_gain(length)
     }
 
     /// [`Mechanism::found`]: first those of messages that are shown.

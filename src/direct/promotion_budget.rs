@@ -50,7 +50,7 @@ pub struct KernelCopy {
     pub bytes: usize,
     /// Bytes of its message before it, of a segment: longer messages alone have it, so it is one of their class of lengths.
     pub before: usize,
-    /// The same of the last segment of its message, as far as that is known.
+    /// How many bytes the message of a segment has at least, as far as is known; of what is no segment 0.
     pub likely: usize,
     /// What a direct copy in its place would have saved, as far as is known.
     pub gain: u64,

@@ -5,6 +5,23 @@
 /// The length of all segments but the last.
 pub const SEGMENT: usize = 512 << 10;
 
+/// How long a read is, and its message. What a byte costs goes with the message's length, which decides in which caches it lies: 512 KiB
+/// of messages of 4 MiB take twice as long as messages of 512 KiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Length {
+    /// What is copied, in bytes.
+    pub bytes: usize,
+    /// By what its costs are told apart: of a segment the bytes before the last one of its message, as far as is known, else its own.
+    pub of: usize,
+}
+
+impl From<usize> for Length {
+    /// A message that is read at once.
+    fn from(bytes: usize) -> Self {
+        Self { bytes, of: bytes }
+    }
+}
+
 /// Follows the reads from one process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Segments {
@@ -12,7 +29,7 @@ pub struct Segments {
     next: (usize, usize),
     /// Bytes of its message before that; 0: the latest read ends its message.
     before: usize,
-    /// Those before the last segment so far of the present message, and of the one before it.
+    /// Bytes of the present message so far, and of the one before it, where they are segmented.
     latest: [usize; 2],
 }
 
@@ -24,21 +41,33 @@ impl Segments {
         let before = if follows { self.before } else { 0 };
         self.next = (source.wrapping_add(bytes), target.wrapping_add(bytes));
         self.before = if bytes == SEGMENT { before + bytes } else { 0 };
+        let so_far = match follows || self.before > 0 {
+            true => before + bytes,
+            false => 0,
+        };
         self.latest = match follows {
-            true => [before, self.latest[1]],
-            false => [0, self.latest[0]],
+            true => [so_far, self.latest[1]],
+            false => [so_far, self.latest[0]],
         };
         before
     }
 
-    /// What the message of the latest read has at least before its last segment, if it is as long as the one before it; 0 where that read is
-    /// no segment.
+    /// How many bytes the message of the latest read has at least, if it is as long as the one before it; 0 where that read is no segment.
     pub fn likely(&self) -> usize {
-        let [present, previous] = self.latest;
-        match self.before > 0 || present > 0 {
-            true => present.max(previous),
-            false => 0,
+        match self.latest {
+            [0, _] => 0,
+            [present, previous] => present.max(previous),
         }
+    }
+
+    /// The length of the latest read, of so many bytes. A last segment that is shorter than others is one by itself: each of its bytes has
+    /// a larger part of what a copy costs whatever its length.
+    pub fn length(&self, bytes: usize) -> Length {
+        let of = match bytes == SEGMENT {
+            true => self.likely().saturating_sub(bytes).max(bytes),
+            false => bytes,
+        };
+        Length { bytes, of }
     }
 }
 
@@ -75,10 +104,30 @@ mod tests {
             });
             reads.collect()
         };
-        assert_eq!(message(3), [0, 1, 2]);
-        assert_eq!(message(3), [2, 2, 2]);
-        assert_eq!(message(2), [2, 2]);
-        assert_eq!(message(4), [1, 1, 2, 3]);
+        assert_eq!(message(3), [1, 2, 3]);
+        assert_eq!(message(3), [3, 3, 3]);
+        assert_eq!(message(2), [3, 3]);
+        assert_eq!(message(4), [2, 2, 3, 4]);
+    }
+
+    /// A last segment that is shorter is a length by itself.
+    #[test]
+    fn the_costs_of_a_segment_are_those_of_its_message() {
+        let mut segments = Segments::default();
+        let mut message = |lengths: &[usize]| -> Vec<usize> {
+            let mut at = 0x10_000;
+            let of = lengths.iter().map(|&bytes| {
+                segments.before(at, at, bytes);
+                at += bytes;
+                segments.length(bytes).of
+            });
+            of.collect()
+        };
+        assert_eq!(message(&[SEGMENT]), [SEGMENT]);
+        assert_eq!(message(&[SEGMENT; 4]), [1, 1, 2, 3].map(|it| it * SEGMENT));
+        assert_eq!(message(&[SEGMENT; 4]), [3 * SEGMENT; 4]);
+        let last = [3 * SEGMENT, 3 * SEGMENT, 100];
+        assert_eq!(message(&[SEGMENT, SEGMENT, 100]), last);
     }
 
     /// However long the message before it was.
@@ -89,7 +138,7 @@ mod tests {
             let at = 0x10_000 + place * SEGMENT;
             segments.before(at, at, SEGMENT);
         }
-        assert_eq!(segments.likely(), 7 * SEGMENT);
+        assert_eq!(segments.likely(), 8 * SEGMENT);
         assert_eq!(segments.before(0x10_000, 0x10_000, 65_536), 0);
         assert_eq!(segments.likely(), 0);
     }

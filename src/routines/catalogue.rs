@@ -213,8 +213,8 @@ pub fn find(name: &str) -> Option<RoutineId> {
 /// own, the first one best by what was measured before (facts of the first measurements, docs/results.md). None of them
 /// [`Routine::carries_over`], so that few copies by turns tell them apart.
 const DIRECT: [&str; 6] = [
-    "-2page",
     "",
+    "-2page",
     "-pfw-512",
     "-pft0-1024",
     "-2page-pfw-256",

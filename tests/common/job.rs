@@ -25,6 +25,7 @@ pub struct Job {
     limit: Duration,
     attempts: usize,
     cores: usize,
+    on_first: bool,
 }
 
 /// What came of it.
@@ -47,6 +48,7 @@ impl Job {
             limit: Duration::from_secs(120),
             attempts: 1,
             cores: 0,
+            on_first: false,
         }
     }
 
@@ -105,6 +107,12 @@ impl Job {
     /// Does not run beside others that need these cores too. Jobs of ranks ask for as many as they have.
     pub fn cores(mut self, cores: usize) -> Self {
         self.cores = cores;
+        self
+    }
+
+    /// All of it runs on processor 0.
+    pub fn on_one_processor(mut self) -> Self {
+        self.on_first = true;
         self
     }
 
@@ -199,7 +207,14 @@ impl Job {
         let mut command = match self.library {
             None => Command::new(&self.program),
             Some((library, ranks)) => {
-                let mut launcher = Command::new(library.command("mpirun"));
+                let mpirun = library.command("mpirun");
+                let mut launcher = match self.on_first {
+                    true => Command::new("taskset"),
+                    false => Command::new(&mpirun),
+                };
+                if self.on_first {
+                    launcher.args(["-c", "0"]).arg(&mpirun);
+                }
                 if library == Library::OpenMpi {
                     // Tests share the cores with each other: bound ranks would all sit on the first ones.
                     launcher.args(["--oversubscribe", "--bind-to", "none"]);

@@ -64,8 +64,8 @@ impl Samples {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Search {
-        /// Whether the next copy is another candidate's.
-        explores: bool,
+        /// Copies until one is another candidate's.
+        left: u32,
     },
     Check {
         /// Copies so far: [`BLOCK`] by the kernel, then as many direct ones.
@@ -91,12 +91,14 @@ pub(super) struct Class {
     pub is_expected: bool,
     /// What the kernel's copies took when the latest direct one was timed.
     kernel_then: f32,
+    /// Copies by the best one between two by others, in a search.
+    pub by_the_best: u32,
 }
 
 impl Default for Class {
     fn default() -> Self {
         Self {
-            state: State::Search { explores: false },
+            state: State::Search { left: 1 },
             kernel: Samples::default(),
             direct: [Samples::default(); MOST_CANDIDATES],
             given_up: 0,
@@ -106,6 +108,7 @@ impl Default for Class {
             gain: Gain::default(),
             is_expected: false,
             kernel_then: f32::INFINITY,
+            by_the_best: 1,
         }
     }
 }
@@ -185,8 +188,9 @@ impl Class {
                 self.decide();
                 plan(self.winner(), false)
             }
-            State::Search { explores } => {
-                let other = core::mem::replace(explores, !*explores);
+            State::Search { left } => {
+                let other = *left == 0;
+                *left = if other { self.by_the_best } else { *left - 1 };
                 let candidate = match other {
                     true => self.next_candidate(candidates).unwrap_or(self.best),
                     false => self.best,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::direct::segments::SEGMENT;
 
 /// A machine on which each way takes so many ticks, and one copy in seven is interrupted.
 struct Machine {
@@ -278,4 +279,42 @@ fn slower_copies_by_the_kernel_promise_no_more_until_direct_ones_were_timed_agai
         mechanism.copied_by_kernel(BYTES, 25_000, false, false);
     }
     assert!(near(mechanism.expected_gain(BYTES), 5000));
+}
+
+/// What is best of short messages is not of long ones, and few of these are made by others.
+#[test]
+fn long_messages_begin_by_themselves() {
+    let (mut machine, mut mechanism) = machine(10_000, &[5000, 3000]);
+    machine.run(&mut mechanism, BYTES, 200);
+    let (_, way) = machine.run(&mut mechanism, 2 * BYTES, 1);
+    assert_eq!(way, Way::Direct(1), "short ones go on with what was found");
+    machine.direct = vec![3000, 5000];
+    let others = (0..100).filter(|_| {
+        let (_, way) = machine.run(&mut mechanism, SEGMENT, 1);
+        way != Way::Direct(0)
+    });
+    assert!((1..=25).contains(&others.count()));
+}
+
+/// All segments have one length, but those of long messages lie in other caches.
+#[test]
+fn segments_are_told_apart_by_their_messages() {
+    let mut mechanism = Mechanism::new(1);
+    let of = |of| Length { bytes: SEGMENT, of };
+    for (length, kernel, direct) in [(SEGMENT, 10_000, 4000), (4 * SEGMENT, 30_000, 25_000)] {
+        for _ in 0..20 {
+            mechanism.copied_by_kernel(of(length), kernel, false, false);
+        }
+        for _ in 0..20 {
+            let plan = mechanism.plan(of(length), false);
+            if plan.timed {
+                mechanism.took(of(length), plan.way, direct);
+            }
+        }
+    }
+    let gains = [SEGMENT, 4 * SEGMENT].map(|length| mechanism.expected_gain(of(length)) / 100);
+    assert!(
+        (58..=60).contains(&gains[0]) && (48..=50).contains(&gains[1]),
+        "{gains:?}"
+    );
 }

@@ -195,16 +195,22 @@ impl Account {
             .filter(|paid| paid.spent | paid.worth.price | paid.parts.price > 0)
     }
 
-    /// Whether promotions of such buffers have paid so far. Or direct copies of the next shorter ones of which some were promoted would have
+    /// Whether promotions of such buffers have paid so far: twice, or once where the run has saved what this one costs, so that the program
+    /// is not slower in all whatever comes. Or direct copies of the next shorter ones of which some were promoted would have
     /// paid for each of them, or would if as many bytes were sent of these, each message of which gains that: users' benchmarks send the
     /// same volume of each length. That holds for as many buffers as those were. Of segments, those of shorter messages are such buffers,
     /// too; `of`: the length that a segment's message has at least, else its own.
-    pub(super) fn pays(&self, bytes: usize, of: usize, gain: u64) -> bool {
-        let [first, number] = [bytes, of].map(|bytes| bytes.checked_ilog2().unwrap_or(0) as usize);
+    pub(super) fn pays(&self, bytes: usize, of: usize, gain: u64, price: u64) -> bool {
+        // The last segment counts as of what comes before it.
+        let lengths = [bytes, (of - bytes).max(bytes), of];
+        let [first, number, message] =
+            lengths.map(|bytes| bytes.checked_ilog2().unwrap_or(0) as usize);
         let such = self.classes.get(first..=number).unwrap_or_default();
         let sum = |ticks: fn(&Class) -> u64| such.iter().map(ticks).fold(0, u64::saturating_add);
         let (spent, saved) = (sum(|class| class.spent), sum(|class| class.saved));
-        if spent > 0 && in_all(saved) >= spent.saturating_mul(PAYS) {
+        let is_covered = self.debt.saturating_add_unsigned(price) <= 0;
+        let times = if is_covered { 1 } else { PAYS };
+        if spent > 0 && in_all(saved) >= spent.saturating_mul(times) {
             return true;
         }
         let own = &self.classes[number];
@@ -214,8 +220,9 @@ impl Account {
             let Worth {
                 potential, price, ..
             } = class.whole.in_all().plus(class.parts.in_all());
-            // Twice as long buffers cost twice as much, at most, and half as many may be sent.
-            let times = number - shorter;
+            // Twice as long messages cost twice as much, at most, and half as many may be sent. Of segments both classes are below their
+            // messages'.
+            let times = if shorter < first { message } else { number } - shorter;
             let as_many = price.saturating_mul(1 << times);
             let likely = gain.saturating_mul(u64::from(class.copies) >> times);
             let would_pay = in_all(potential.max(likely)) >= as_many;

@@ -333,7 +333,10 @@ impl Buffer {
             Advice::None => {
                 let of = copy.bytes.max(self.before).max(copy.likely);
                 let is_early = self.reads <= EARLY;
-                (usual, is_early && account.pays(copy.bytes, of, copy.gain))
+                (
+                    usual,
+                    is_early && account.pays(copy.bytes, of, copy.gain, price),
+                )
             }
             Advice::Mixed => (usual, false),
         };

@@ -132,7 +132,19 @@ fn what_earlier_runs_have_paid_is_not_counted_as_this_runs() {
     assert_eq!(world.account.totals(), (0, 0));
     let paid: Vec<Paid> = world.account.paid().collect();
     assert_eq!((paid[0].spent, paid[0].saved), (225, 1000));
-    assert!(world.account.pays(100_000, 100_000, 0));
+    assert!(world.account.pays(100_000, 100_000, 0, 900));
+}
+
+/// What has paid once speaks for the next one where the whole run has saved what that costs.
+#[test]
+fn what_the_run_has_saved_may_be_risked() {
+    let mut account = Account::default();
+    account.spend(65_536, 0, 900, false);
+    Buffer::default().read_directly(&mut account, 65_536, 800, || 0);
+    assert!(!account.pays(65_536, 65_536, 0, 50));
+    Buffer::default().read_directly(&mut account, 16_384, 1000, || 0);
+    assert!(account.pays(65_536, 65_536, 0, 900));
+    assert!(!account.pays(65_536, 65_536, 0, 901));
 }
 
 /// They may come to pay at any moment. A promotion in the middle of what is left gains little.

@@ -42,7 +42,7 @@ impl Messages {
                     continue;
                 }
                 let before = place * SEGMENT;
-                self.likely = self.likely.max(before);
+                self.likely = self.likely.max(before + SEGMENT);
                 let copy = KernelCopy {
                     bytes: SEGMENT,
                     before,
@@ -85,6 +85,31 @@ fn what_long_messages_do_not_pay_is_not_held_against_shorter_ones() {
     assert_eq!(second.asked[2..], [None; 6]);
 }
 
+/// One MiB of two segments is as long as four messages of 256 KiB, and may have as many of their prices.
+#[test]
+fn shorter_messages_speak_for_all_segments_of_a_message() {
+    let mut run = Messages::after(&[]);
+    let mut shorter = Buffer::default();
+    let copy = |reads| KernelCopy {
+        bytes: SEGMENT / 2,
+        gain: GAIN / 2,
+        is_first: reads == 0,
+        price: PRICE / 2,
+        credit: ALLOWED,
+        ..KernelCopy::default()
+    };
+    let asked = (0..100).find(|_| {
+        let copy = copy(shorter.reads());
+        shorter.read_by_kernel(&mut run.account, copy, Urgency::Unknown)
+    });
+    assert!(asked.is_some());
+    for _ in 0..100 {
+        shorter.read_directly(&mut run.account, SEGMENT / 2, GAIN / 2, || PRICE / 2);
+    }
+    run.send(2, 1);
+    assert_eq!(run.asked[..2], [Some(0); 2]);
+}
+
 /// What one MiB has saved speaks for two, of which half as many may be sent, not for four. How long a message is its first segments do not
 /// tell before the second one.
 #[test]
@@ -111,7 +136,7 @@ fn a_segment_is_promoted_for_the_length_of_its_message() {
         after(20, 0, 8)[2..],
         [Some(0), Some(0), None, None, None, None]
     );
-    assert_eq!(after(20, 7 * SEGMENT, 8)[2..], [None; 6]);
+    assert_eq!(after(20, 8 * SEGMENT, 8)[2..], [None; 6]);
     // These have saved twice what they cost.
-    assert_eq!(after(30, 7 * SEGMENT, 8)[2..], [Some(0); 6]);
+    assert_eq!(after(30, 8 * SEGMENT, 8)[2..], [Some(0); 6]);
 }

@@ -25,6 +25,7 @@ pub use sender::promotion::{
 };
 pub use sender::showing::{LASTS, Until, forbid_lasting, hide, hide_others, lasts, polls_worth};
 pub use shared::attention::{ACKNOWLEDGED, REQUESTED};
+pub use shared::crowd::threads_call;
 pub use shared::report::{reason, tell};
 pub use shared::switches::{is_forced, is_on};
 
@@ -36,7 +37,7 @@ use sender::{inner_sends, progress, promotion, showing};
 #[cfg(feature = "test-switches")]
 use shared::headroom;
 use shared::report::explain;
-use shared::{attention, keep, switches};
+use shared::{attention, crowd, keep, switches};
 use transparency::{discard, fork, raw_calls};
 
 /// At MPI_Init. `keeps`: whether malloc may be told to keep freed memory. `candidates`: what may copy directly where no call site has a routine of its own, the first one to begin with; at least
@@ -54,6 +55,7 @@ pub fn start(
         return;
     }
     switches::force(direct == Direct::Force);
+    crowd::start(ranks);
     candidates::set(candidates, &earlier.classes);
     candidates::share_credit(ranks);
     #[cfg(feature = "test-switches")]

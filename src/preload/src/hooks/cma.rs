@@ -71,6 +71,7 @@ unsafe extern "C" fn read_for(
                 source: from.iov_base as usize,
                 bytes: to.iov_len,
                 before: 0,
+                of: to.iov_len,
             };
             // SAFETY: this thread's own words; null, or the present call's message, which is only compared.
             let is_matched = unsafe { !(*words::thread()).active.is_null() };

@@ -73,6 +73,7 @@ fn new_session() -> *mut Session {
         return core::ptr::null_mut();
     };
     let place = COUNT.fetch_add(1, Ordering::Relaxed);
+    direct::threads_call(place + 1);
     if place > 0 {
         direct::forbid_lasting();
     }

@@ -4,6 +4,7 @@
 
 use crate::direct::receiver::candidates::{self, Offers};
 use crate::direct::receiver::read::Read;
+use crate::direct::shared::crowd::is_crowded;
 use crate::direct::shared::switches::{be_late, is_forced, is_late};
 use crate::sys::clock;
 use copytune_core::direct::offer_trial::{Plan, Trial};
@@ -121,7 +122,7 @@ impl Cooperation {
     }
 
     fn can_help(&self, peer: &Peer) -> bool {
-        !self.is_refused && peer.words().helps.load(Relaxed) != 0
+        !self.is_refused && peer.words().helps.load(Relaxed) != 0 && (is_forced() || !is_crowded())
     }
 
     /// Whether kernel copies of so many bytes are offered, as far as was found.

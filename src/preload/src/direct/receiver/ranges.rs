@@ -120,6 +120,7 @@ impl Ranges {
             source,
             bytes,
             before: 0,
+            of: bytes,
         };
         self.find(&read).is_some_and(|range| range.buffer.recurs())
     }

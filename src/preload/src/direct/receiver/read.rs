@@ -1,6 +1,7 @@
 //! A read that is to be made, and how the kernel makes parts of it.
 
 use copytune_core::direct::extents::Pages;
+use copytune_core::direct::segments::Length;
 use copytune_core::direct::targets::Targets;
 use copytune_protocol::notice::holds_whole;
 use copytune_protocol::requests::MIN_DIRECT_BYTES;
@@ -21,6 +22,8 @@ pub struct Read {
     pub bytes: usize,
     /// Bytes of its message before it, where it follows another segment.
     pub before: usize,
+    /// See [`Length::of`].
+    pub of: usize,
 }
 
 impl Read {
@@ -29,6 +32,15 @@ impl Read {
         Pages {
             start: self.source.next_multiple_of(PAGE),
             end: (self.source + self.bytes) & !(PAGE - 1),
+        }
+    }
+
+    /// By what its costs are told apart.
+    #[inline]
+    pub fn length(&self) -> Length {
+        Length {
+            bytes: self.bytes,
+            of: self.of,
         }
     }
 

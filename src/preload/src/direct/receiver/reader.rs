@@ -17,6 +17,7 @@ use copytune_core::direct::mechanism::{Plan, Way};
 use copytune_core::direct::mechanisms::Mechanisms;
 use copytune_core::direct::promotion_budget::Account;
 use copytune_core::direct::remade::Remade;
+use copytune_core::direct::segments::Length;
 use copytune_core::direct::targets::Targets;
 use copytune_core::routines::CopyFn;
 use copytune_protocol::Kernel;
@@ -127,11 +128,17 @@ impl Reader {
             true => None,
             false => self.find(read.process),
         };
-        let before = match known.and_then(|index| self.peers.get_mut(index)) {
-            Some(known) => (known.segments).before(read.source, read.target as usize, read.bytes),
-            None => 0,
+        let Some(known) = known.and_then(|index| self.peers.get_mut(index)) else {
+            return *read;
         };
-        Read { before, ..*read }
+        let segments = &mut known.segments;
+        let before = segments.before(read.source, read.target as usize, read.bytes);
+        let Length { of, .. } = segments.length(read.bytes);
+        Read {
+            before,
+            of,
+            ..*read
+        }
     }
 
     /// Page faults of this thread so far, if [`Self::look_at_target`] wants to be told how many there were before this read.
@@ -295,16 +302,16 @@ impl Reader {
             self.targets.copied(read.bytes);
             if plan.timed {
                 let ticks = clock::now().wrapping_sub(before);
-                mechanisms.took(read.bytes, is_shown, plan.way, ticks);
+                mechanisms.took(read.length(), is_shown, plan.way, ticks);
             }
             let price = || price_of(peer, range.asked.min(read.bytes));
-            if is_first && let Some(usual) = mechanisms.direct_cost(read.bytes, is_shown) {
+            if is_first && let Some(usual) = mechanisms.direct_cost(read.length(), is_shown) {
                 let ticks = clock::now().wrapping_sub(before);
                 (self.account).first_read(ticks.saturating_sub(usual), price());
             }
             let first_reads = self.account.first_reads();
             let price = || first_reads.with(price());
-            let saved = mechanisms.gain(read.bytes, is_shown);
+            let saved = mechanisms.gain(read.length(), is_shown);
             if !range.direct || !is_known {
                 extents.were_read(&mut self.account, read.pages(), (read.bytes, saved));
                 if read.bytes < MIN_UNSHOWN_BYTES {
@@ -362,7 +369,7 @@ fn plan(
     read: &Read,
     (is_shown, chooser, is_new): (bool, Chooser, bool),
 ) -> (Plan, Option<CopyFn>) {
-    let bytes = read.bytes;
+    let length = read.length();
     match chooser {
         Chooser::Site(routine) => (
             Plan {
@@ -375,9 +382,9 @@ fn plan(
         Chooser::Process => {
             // Only a copy that would be timed is worth the question.
             let is_fresh = is_new
-                || (mechanisms.times_next(bytes, is_shown)
+                || (mechanisms.times_next(length, is_shown)
                     && read.may_have_new_target(targets, false));
-            let plan = mechanisms.plan(bytes, is_shown, is_fresh);
+            let plan = mechanisms.plan(length, is_shown, is_fresh);
             let routine = match plan.way {
                 Way::Kernel => None,
                 Way::Direct(number) => candidates::all().get(usize::from(number)).copied(),

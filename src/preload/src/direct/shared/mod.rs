@@ -3,6 +3,7 @@
 //! | module | for |
 //! | --- | --- |
 //! | attention | which sends must be seen |
+//! | crowd | whether there are fewer processors than threads that call MPI |
 //! | headroom | whether there is memory for what is promoted, and for a child's copy of it |
 //! | keep | has malloc keep freed memory |
 //! | promoted | the addresses of promoted memory |
@@ -11,6 +12,7 @@
 //! | switches | whether there are direct copies at all |
 
 pub mod attention;
+pub mod crowd;
 pub mod headroom;
 pub mod keep;
 pub mod promoted;

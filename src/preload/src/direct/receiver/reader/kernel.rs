@@ -120,7 +120,7 @@ impl Reader {
         if let Some(index) = self.find(read.process)
             && let Some(known) = self.peers.get_mut(index)
         {
-            (known.mechanisms).took(read.bytes, is_shown, Way::Kernel, ticks);
+            (known.mechanisms).took(read.length(), is_shown, Way::Kernel, ticks);
         }
     }
 
@@ -181,7 +181,7 @@ impl Reader {
             }
         }
         let is_fresh = is_fresh.unwrap_or(is_first);
-        (known.mechanisms).copied_by_kernel(read.bytes, ticks, helped, is_fresh);
+        (known.mechanisms).copied_by_kernel(read.length(), ticks, helped, is_fresh);
         if known.peer.is_none() {
             let pays = is_forced() || self.account.pays_at_once(read.bytes.max(read.before));
             known.look_for_arena(kernel, ticks, pays, &mut self.has_looked);
@@ -200,7 +200,7 @@ impl Reader {
         let urgency = match (is_forced(), chooser) {
             (true, _) => Urgency::Forced,
             (false, Chooser::Site(_)) => Urgency::Known,
-            (false, Chooser::Process) if known.mechanisms.is_worth_it(read.bytes) => {
+            (false, Chooser::Process) if known.mechanisms.is_worth_it(read.length()) => {
                 Urgency::Unknown
             }
             (false, Chooser::Process) => return,
@@ -218,7 +218,7 @@ impl Reader {
             bytes: read.bytes,
             before: read.before,
             likely: known.segments.likely(),
-            gain: known.mechanisms.expected_gain(read.bytes),
+            gain: known.mechanisms.expected_gain(read.length()),
             since: (now.wrapping_sub(then), copying),
             is_first,
             price: price(asked),
