@@ -71,7 +71,8 @@ fn nothing_is_offered_where_processors_are_few() {
     for &library in BOTH {
         let job = job(library, PROGRAM, &["kinds"]).on_one_processor();
         for (direct, helps) in [("force", true), ("auto", false)] {
-            let variables = [BY_KERNEL, &[("COPYTUNE_DIRECT", direct)]].concat();
+            let late = ("COPYTUNE_TEST_LATE", "50");
+            let variables = [late, PRIVATE, ("COPYTUNE_DIRECT", direct)];
             let outcome = forced(&job, &variables);
             let name = format!("{library:?} {direct}");
             outcome.expect_success(&name);

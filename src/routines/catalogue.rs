@@ -210,7 +210,7 @@ pub fn find(name: &str) -> Option<RoutineId> {
 }
 
 /// By shape, the routines that serve direct copies of messages of any length from 8 KiB on where a call site has none of its
-/// own, the first one best by what was measured before (facts of the first measurements, docs/results.md). None of them
+/// own, the first one best by what was measured (docs/results.md, routines of long messages). None of them
 /// [`Routine::carries_over`], so that few copies by turns tell them apart.
 const DIRECT: [&str; 6] = [
     "",

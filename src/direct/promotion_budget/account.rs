@@ -195,11 +195,11 @@ impl Account {
             .filter(|paid| paid.spent | paid.worth.price | paid.parts.price > 0)
     }
 
-    /// Whether promotions of such buffers have paid so far: twice, or once where the run has saved what this one costs, so that the program
-    /// is not slower in all whatever comes. Or direct copies of the next shorter ones of which some were promoted would have
+    /// Whether promotions of such buffers have paid so far. Or direct copies of the next shorter ones of which some were promoted would have
     /// paid for each of them, or would if as many bytes were sent of these, each message of which gains that: users' benchmarks send the
-    /// same volume of each length. That holds for as many buffers as those were. Of segments, those of shorter messages are such buffers,
-    /// too; `of`: the length that a segment's message has at least, else its own.
+    /// same volume of each length. That holds for as many buffers as those were; and half of it is added where the run has saved what this
+    /// one costs, so that the program does not become slower in all: it may be a longer one than those. Of segments, those of shorter
+    /// messages are such buffers, too; `of`: the length that a segment's message has at least, else its own.
     pub(super) fn pays(&self, bytes: usize, of: usize, gain: u64, price: u64) -> bool {
         // The last segment counts as of what comes before it.
         let lengths = [bytes, (of - bytes).max(bytes), of];
@@ -208,11 +208,10 @@ impl Account {
         let such = self.classes.get(first..=number).unwrap_or_default();
         let sum = |ticks: fn(&Class) -> u64| such.iter().map(ticks).fold(0, u64::saturating_add);
         let (spent, saved) = (sum(|class| class.spent), sum(|class| class.saved));
-        let is_covered = self.debt.saturating_add_unsigned(price) <= 0;
-        let times = if is_covered { 1 } else { PAYS };
-        if spent > 0 && in_all(saved) >= spent.saturating_mul(times) {
+        if spent > 0 && in_all(saved) >= spent.saturating_mul(PAYS) {
             return true;
         }
+        let is_covered = self.debt.saturating_add_unsigned(price) <= 0;
         let own = &self.classes[number];
         let shorter = self.classes[..number].iter().enumerate().rev();
         let mut promoted = shorter.filter(|(_, class)| class.spent > 0);
@@ -221,11 +220,14 @@ impl Account {
                 potential, price, ..
             } = class.whole.in_all().plus(class.parts.in_all());
             // Twice as long messages cost twice as much, at most, and half as many may be sent. Of segments both classes are below their
-            // messages'.
+            // messages', and there are as many of them.
             let times = if shorter < first { message } else { number } - shorter;
             let as_many = price.saturating_mul(1 << times);
-            let likely = gain.saturating_mul(u64::from(class.copies) >> times);
-            let would_pay = in_all(potential.max(likely)) >= as_many;
+            let copies = class.copies >> first.saturating_sub(shorter);
+            let likely = gain.saturating_mul(copies.into());
+            let worth = in_all(potential.max(likely));
+            let more = if is_covered { worth / 2 } else { 0 };
+            let would_pay = worth.saturating_add(more) >= as_many;
             price > 0 && would_pay && own.whole.now.price <= as_many
         })
     }

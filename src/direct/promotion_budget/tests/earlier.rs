@@ -135,16 +135,24 @@ fn what_earlier_runs_have_paid_is_not_counted_as_this_runs() {
     assert!(world.account.pays(100_000, 100_000, 0, 900));
 }
 
-/// What has paid once speaks for the next one where the whole run has saved what that costs.
+/// What shorter ones would have saved speaks for longer ones, and half as much again where the whole run has saved what they cost.
 #[test]
 fn what_the_run_has_saved_may_be_risked() {
     let mut account = Account::default();
-    account.spend(65_536, 0, 900, false);
-    Buffer::default().read_directly(&mut account, 65_536, 800, || 0);
-    assert!(!account.pays(65_536, 65_536, 0, 50));
-    Buffer::default().read_directly(&mut account, 16_384, 1000, || 0);
-    assert!(account.pays(65_536, 65_536, 0, 900));
-    assert!(!account.pays(65_536, 65_536, 0, 901));
+    let mut shorter = Buffer::default();
+    let copy = KernelCopy {
+        bytes: 65_536,
+        price: 900,
+        credit: ALLOWED,
+        ..KernelCopy::default()
+    };
+    assert!(shorter.read_by_kernel(&mut account, copy, Urgency::Forced));
+    shorter.read_directly(&mut account, 65_536, 900, || 900);
+    // In all 1200, as the program sees it, and with a half of it 1800, which is what twice as long a buffer costs.
+    assert!(!account.pays(131_072, 131_072, 0, 1));
+    Buffer::default().read_directly(&mut account, 16_384, 1800, || 0);
+    assert!(account.pays(131_072, 131_072, 0, 1800));
+    assert!(!account.pays(131_072, 131_072, 0, 1801));
 }
 
 /// They may come to pay at any moment. A promotion in the middle of what is left gains little.
