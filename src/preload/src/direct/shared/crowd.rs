@@ -1,6 +1,5 @@
 //! Whether there are fewer processors than threads that call MPI on this host. Where there are, a sender that helps its receiver takes
-//! the time of a thread that has something else to do: 4 ranks on 2 processors took a quarter longer by it (docs/results.md, offers where
-//! processors are few).
+//! the time of a thread that has something else to do: 4 ranks on 2 processors took a quarter longer by it (docs/results.md, offers).
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -23,7 +22,7 @@ pub fn start(ranks: u32) {
 
 /// So many threads of this process have called MPI.
 pub fn threads_call(count: usize) {
-    THREADS.store(count, Relaxed);
+    THREADS.fetch_max(count, Relaxed);
 }
 
 /// See above; false where that cannot be told.
