@@ -132,14 +132,19 @@ fn a_device_that_is_opened_later() {
         let promoted = |way| {
             let outcome = forced(&job(library, PROGRAM, &[way]), &[]);
             outcome.expect_success(way);
-            let remarks = outcome.remarks();
-            let promoted = remarks.iter().filter(|line| line.contains("promoted"));
-            (promoted.count(), outcome.stderr.contains("skipped: "))
+            // In how many steps hangs on when requests come.
+            let bytes = outcome.remarks().into_iter().filter_map(|line| {
+                let (_, rest) = line.split_once("promoted ")?;
+                rest.split(' ').next()?.parse::<u64>().ok()
+            });
+            (bytes.sum::<u64>(), outcome.stderr.contains("skipped: "))
         };
+        // Four times as much comes afterwards.
         let (later, skipped) = promoted("device_later");
+        let (ordinary, _) = promoted("ordinary");
         assert!(
-            skipped || later == promoted("ordinary").0,
-            "{library:?}: {later}"
+            skipped || (1..2 * ordinary).contains(&later),
+            "{library:?}: {later}, {ordinary}"
         );
     }
 }
