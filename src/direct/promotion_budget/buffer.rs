@@ -329,7 +329,11 @@ impl Buffer {
                     false => (usual.max(in_all), pays(self.missed)),
                 }
             }
-            Advice::None if self.is_of_parts => (usual >> self.trust(), false),
+            Advice::None if self.is_of_parts => match copy.bytes < LONG_BYTES {
+                true => (usual >> self.trust(), false),
+                // Few of these are sent, and what the first ones take says too much.
+                false => (usual, false),
+            },
             Advice::None => {
                 let of = copy.bytes.max(self.before).max(copy.likely);
                 let is_early = self.reads <= EARLY;
