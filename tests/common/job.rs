@@ -110,7 +110,7 @@ impl Job {
         self
     }
 
-    /// All of it runs on processor 0.
+    /// All of it runs on the first processor that this process may use.
     pub fn on_one_processor(mut self) -> Self {
         self.on_first = true;
         self
@@ -213,7 +213,7 @@ impl Job {
                     false => Command::new(&mpirun),
                 };
                 if self.on_first {
-                    launcher.args(["-c", "0"]).arg(&mpirun);
+                    launcher.args(["-c", &first_processor()]).arg(&mpirun);
                 }
                 if library == Library::OpenMpi {
                     // Tests share the cores with each other: bound ranks would all sit on the first ones.
@@ -246,6 +246,14 @@ impl Job {
         command.process_group(0);
         command
     }
+}
+
+/// The number of the first processor that this process may use.
+fn first_processor() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").expect("proc(5)");
+    let list = status.split("Cpus_allowed_list:").nth(1).expect("a list");
+    let number = list.trim_start().chars().take_while(char::is_ascii_digit);
+    number.collect()
 }
 
 impl Outcome {

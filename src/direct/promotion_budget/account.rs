@@ -198,11 +198,11 @@ impl Account {
     /// Whether promotions of such buffers have paid so far. Or direct copies of the next shorter ones of which some were promoted would have
     /// paid for each of them, or would if as many bytes were sent of these, each message of which gains that: users' benchmarks send the
     /// same volume of each length. That holds for as many buffers as those were; and half of it is added where the run has saved what this
-    /// one costs, so that the program does not become slower in all: it may be a longer one than those. Of segments, those of shorter
+    /// one costs, by the times of its copies: it may be a longer one than those. Of segments, those of shorter
     /// messages are such buffers, too; `of`: the length that a segment's message has at least, else its own.
     pub(super) fn pays(&self, bytes: usize, of: usize, gain: u64, price: u64) -> bool {
         // The last segment counts as of what comes before it.
-        let lengths = [bytes, (of - bytes).max(bytes), of];
+        let lengths = [bytes, of.saturating_sub(bytes).max(bytes), of];
         let [first, number, message] =
             lengths.map(|bytes| bytes.checked_ilog2().unwrap_or(0) as usize);
         let such = self.classes.get(first..=number).unwrap_or_default();
