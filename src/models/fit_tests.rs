@@ -184,19 +184,22 @@ fn what_is_left_after_a_fit_is_relevant() {
 /// Exact values: everything that matters is found, and rounding is not taken for a term.
 #[test]
 fn exact_values_give_exact_coefficients_and_no_more() {
-    let mut random = Random::new(seed());
-    for _ in 0..100 {
-        let terms = 1 + random.below(4) as usize;
-        let (mut rows, coefficients) = random_rows(&mut random, 25, terms, 0.0);
-        rows.terms
-            .iter_mut()
-            .for_each(|row| row.push(random.normal()));
-        let fitted = fit(&rows, Weights::Relative).unwrap();
-        assert_eq!(fitted.terms[terms], Outcome::Left(Left::Irrelevant));
-        for (found, expected) in fitted.coefficients().iter().zip(coefficients) {
-            close(*found, expected, 1e-6);
+    // One of the rows of the second seed decomposes with 66 units of rounding, which were once taken for a term.
+    for seed in [seed(), 717_483_584] {
+        let mut random = Random::new(seed);
+        for _ in 0..100 {
+            let terms = 1 + random.below(4) as usize;
+            let (mut rows, coefficients) = random_rows(&mut random, 25, terms, 0.0);
+            rows.terms
+                .iter_mut()
+                .for_each(|row| row.push(random.normal()));
+            let fitted = fit(&rows, Weights::Relative).unwrap();
+            assert_eq!(fitted.terms[terms], Outcome::Left(Left::Irrelevant));
+            for (found, expected) in fitted.coefficients().iter().zip(coefficients) {
+                close(*found, expected, 1e-6);
+            }
+            assert!(fitted.mre < 1e-9 && fitted.r_squared > 1.0 - 1e-9);
         }
-        assert!(fitted.mre < 1e-9 && fitted.r_squared > 1.0 - 1e-9);
     }
 }
 
