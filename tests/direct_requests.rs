@@ -290,6 +290,34 @@ fn the_latest_that_waits_is_the_one_that_was_asked_for_last() {
     assert_eq!(owner.requests.latest(), Some((START, START + BYTES)));
 }
 
+/// Nor need those of other memory be looked at.
+#[test]
+fn nothing_meets_a_request_that_does_not_touch_it() {
+    for kind in [
+        RequestKind::Promotion,
+        RequestKind::Part,
+        RequestKind::Notice,
+        RequestKind::NoNotice,
+    ] {
+        for (start, end) in [
+            (START - BYTES, START),
+            (START + BYTES, START + 2 * BYTES),
+            (START - 1, START - 1 + BYTES),
+            (START + BYTES - 1, START + 2 * BYTES),
+            (START, START + 1),
+        ] {
+            let mut owner = Owner::new();
+            assert!(!owner.requests.touch(start, end));
+            owner.words.ask(START, BYTES, kind);
+            owner.collect();
+            let touches = owner.requests.touch(start, end);
+            assert_eq!(touches, start < START + BYTES && end > START, "{kind:?}");
+            let is_met = owner.send(start, end - start, true) != Met::default();
+            assert!(!is_met || touches, "{kind:?}, {start:#x} to {end:#x}");
+        }
+    }
+}
+
 /// Sends of shorter messages need not be looked at.
 #[test]
 fn nothing_shorter_than_the_shortest_meets_a_request() {
@@ -306,6 +334,7 @@ fn nothing_shorter_than_the_shortest_meets_a_request() {
                 owner.words.ask(START, BYTES, kind);
                 owner.collect();
                 assert_eq!(owner.requests.shortest(), shortest, "{kind:?}");
+                assert!(owner.requests.touch(start, start + bytes), "{kind:?}");
                 owner.send(start, bytes, true) != Met::default()
             });
             assert_eq!(is_met[0], bytes >= shortest, "{kind:?}, {bytes}");
@@ -462,6 +491,30 @@ fn what_a_page_takes_tells_the_first_price() {
     let earlier = next.price(MEBIBYTE);
     next.note_page(3_500.0);
     assert_eq!(next.price(MEBIBYTE), earlier);
+}
+
+/// What the program unmaps is given back, which takes as long as many promotions.
+#[test]
+fn what_is_given_back_is_a_part_of_the_price() {
+    let owner = Owner::new();
+    let words = owner.words;
+    for _ in 0..16 {
+        words.note_price(100_000.0, 20_000.0, BYTES, 1);
+    }
+    let (before, found) = (words.price(BYTES), words.found_price());
+    // One promotion in four.
+    for _ in 0..4 {
+        words.note_return(80_000.0);
+    }
+    assert!((words.price(BYTES) - before - 20e-6).abs() < 1e-9);
+    // The next run begins with it, and knows of no mebibyte.
+    assert!((words.found_price().0 - found.0 - 20e-6).abs() < 1e-9);
+    assert_eq!(words.found_price().1, 0.0);
+    // As promotions that last come, it is shared by more.
+    for _ in 0..16 {
+        words.note_price(100_000.0, 20_000.0, BYTES, 1);
+    }
+    assert!((words.price(BYTES) - before - 10e-6).abs() < 1e-6);
 }
 
 /// What is around a promotion is paid once for all buffers that it moves.

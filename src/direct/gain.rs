@@ -82,10 +82,11 @@ impl Gain {
 
     /// What to remember: of this run what was measured `enough` times, each way by itself or both one after the other.
     pub fn to_remember(&self, enough: (bool, bool)) -> Costs {
-        let kept = |cost: Option<f32>, enough: bool| cost.filter(|_| enough || self.is_measured);
+        // Of few copies by the kernel, as later runs have, the first of a buffer are many, and these take longest.
+        let few_are_all = self.is_measured && self.earlier.kernel.is_none();
         let latest = Costs {
-            kernel: kept(self.latest.kernel, enough.0),
-            direct: kept(self.latest.direct, enough.1),
+            kernel: (self.latest.kernel).filter(|_| enough.0 || few_are_all),
+            direct: (self.latest.direct).filter(|_| enough.1 || self.is_measured),
         };
         latest.or(self.earlier)
     }
@@ -118,6 +119,12 @@ impl Gain {
         };
         let other = other.map_or(usual, |part| part.max(LEAST_EXPECTED_PART));
         self.expected = usual.min(other);
+    }
+
+    /// What few copies by the kernel took, but no more than earlier runs have found: the first copies of a buffer take longest, two or
+    /// three times as long as its later ones, and a run that soon promotes sees no others.
+    pub fn of_few(&self, kernel: f32) -> f32 {
+        (self.earlier.kernel).map_or(kernel, |earlier| earlier.min(kernel))
     }
 
     /// The latest medians of this run.
@@ -211,8 +218,19 @@ mod tests {
             kernel: Some(2.0),
             direct: Some(0.5),
         });
+        // Both were timed, but few kernel copies: those of the earlier run say more.
         let both = gain.to_remember((false, false));
+        assert_eq!((both.kernel, both.direct), (Some(1.0), Some(0.5)));
+        let both = gain.to_remember((true, false));
         assert_eq!((both.kernel, both.direct), (Some(2.0), Some(0.5)));
+    }
+
+    #[test]
+    fn few_kernel_copies_take_no_more_than_in_an_earlier_run() {
+        let mut gain = Gain::default();
+        assert_eq!(gain.of_few(9.0), 9.0);
+        gain.begin_with(kernel(3.0));
+        assert_eq!((gain.of_few(9.0), gain.of_few(2.0)), (3.0, 2.0));
     }
 
     /// Another run may have another load: what lost in an earlier one is tried again, late.

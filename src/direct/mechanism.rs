@@ -111,8 +111,10 @@ impl Mechanism {
         let count = class.kernel.count;
         if count <= SAMPLES as u32 || count.is_multiple_of(SPARSE) {
             let other = self.part_of_others(number);
+            let shorter = self.kernel_of_shorter(number);
             let class = &mut self.classes[number];
             class.gain.expect(bytes, helped, other);
+            class.bound_few(shorter);
             class.learn_gain();
         }
     }
@@ -155,6 +157,13 @@ impl Mechanism {
         let longer = self.classes.iter().skip(number + 1);
         let mut parts = shorter.chain(longer).map(|class| class.gain.part());
         parts.find_map(|part| part)
+    }
+
+    /// What a byte takes the kernel of the next shorter class that has enough copies.
+    fn kernel_of_shorter(&self, number: usize) -> Option<f32> {
+        let mut shorter = self.classes[..number].iter().rev();
+        let enough = shorter.find(|class| class.kernel.count >= MIN_SAMPLES)?;
+        enough.kernel.median()
     }
 
     /// What to remember of a class of lengths, that of so many bytes.

@@ -18,6 +18,8 @@ const FASTER_UNSHARED: f32 = 0.9;
 /// What part of the kernel's time a direct copy must save. It costs more than its own time: whole runs of windows of 16 KiB took a
 /// tenth longer where both ways' copies took the same (docs/results.md, messages that no notice shows).
 const NOTICEABLE_GAIN: f32 = 0.1;
+/// A byte of longer messages takes the kernel less time than one of shorter ones, but for what caches do not hold.
+const MUCH_LONGER: f32 = 1.5;
 /// Copies in a row of one way in a check, and how many of them are not timed: each way leaves the caches to the next as
 /// that does not find them otherwise.
 pub(super) const BLOCK: u32 = 6;
@@ -57,7 +59,7 @@ impl Samples {
         let mut sorted = self.latest;
         let sorted = sorted.get_mut(..kept)?;
         sorted.sort_unstable_by(f32::total_cmp);
-        sorted.get(kept / 2).copied()
+        sorted.get(kept.saturating_sub(1) / 2).copied()
     }
 }
 
@@ -91,6 +93,8 @@ pub(super) struct Class {
     pub is_expected: bool,
     /// What the kernel's copies took when the latest direct one was timed.
     kernel_then: f32,
+    /// What few copies by the kernel are believed to take at most, since others of the next shorter class that has enough took so long.
+    few_take_at_most: f32,
     /// Copies by the best one between two by others, in a search.
     pub by_the_best: u32,
 }
@@ -108,6 +112,7 @@ impl Default for Class {
             gain: Gain::default(),
             is_expected: false,
             kernel_then: f32::INFINITY,
+            few_take_at_most: f32::INFINITY,
             by_the_best: 1,
         }
     }
@@ -297,9 +302,19 @@ impl Class {
         let direct = self.direct.get(usize::from(self.best));
         let direct = direct.and_then(Samples::median);
         let most = direct.map_or(f32::INFINITY, |_| self.kernel_then);
+        let kernel = self.kernel.median().map(|kernel| match self.kernel.count {
+            MIN_SAMPLES.. => kernel,
+            _ => self.gain.of_few(kernel.min(self.few_take_at_most)),
+        });
         self.gain.learn(Costs {
-            kernel: (self.kernel.median()).map(|kernel| kernel.min(most)),
+            kernel: kernel.map(|kernel| kernel.min(most)),
             direct,
         });
+    }
+
+    /// Shorter messages take the kernel so long: of this class, few copies are not believed to take much longer. One that makes pages, too, or
+    /// that was interrupted, took twenty times as long.
+    pub fn bound_few(&mut self, shorter: Option<f32>) {
+        self.few_take_at_most = shorter.map_or(f32::INFINITY, |cost| cost * MUCH_LONGER);
     }
 }

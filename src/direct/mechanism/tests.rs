@@ -63,6 +63,27 @@ fn the_fastest_candidate_is_found_soon() {
     assert!(mechanism.expected_gain(BYTES) > 6000);
 }
 
+/// The first copy of a buffer may make its pages, too; shorter messages tell what a byte takes.
+#[test]
+fn few_kernel_copies_are_not_believed_to_take_much_longer_than_shorter_ones() {
+    let gain_of = |others: u32, own: u32| {
+        let mut mechanism = Mechanism::new(1);
+        for _ in 0..others {
+            mechanism.copied_by_kernel(BYTES / 4, 2500, false, false);
+        }
+        for _ in 0..own {
+            mechanism.copied_by_kernel(BYTES, 200_000, false, false);
+        }
+        mechanism.expected_gain(BYTES)
+    };
+    let near = |gain: u64, expected: u64| gain.abs_diff(expected) <= expected / 100;
+    assert!(near(gain_of(0, 1), 100_000), "nothing else is known");
+    assert!(near(gain_of(2, 1), 100_000), "too little is known");
+    assert!(near(gain_of(3, 1), 7500), "half of 1.5 times as long");
+    assert!(near(gain_of(3, 2), 7500));
+    assert!(near(gain_of(3, 3), 100_000), "so it is");
+}
+
 #[test]
 fn what_direct_copies_gain_is_half_of_the_kernels_time_until_one_was_timed_and_stays_during_a_check()
  {

@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::OnceLock;
 
 /// What the first page begins with: the project's name and the version of this layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x0a");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"cptune\0\x0b");
 /// Where promoted pages begin.
 pub const FIRST_PROMOTED: u64 = 4 << 20;
 const _: () = assert!(FIRST_PROMOTED.is_multiple_of(window::HUGE_PAGE as u64));
@@ -57,6 +57,10 @@ pub struct Words {
     /// How many promotions these two tell of. What is usual counts as some of the former, but not of the latter: on virtual
     /// machines pages take up to ten times as long to make.
     told: [AtomicU64; 2],
+    /// Nanoseconds that it took in all to give back what the program had unmapped, and the buffers that were promoted in this run.
+    returned: AtomicU64,
+    /// See `returned`.
+    promoted: AtomicU64,
     /// Bytes that a forked child has made its own; all bits set when it has finished.
     pub forked: AtomicU64,
     /// Not 0: the owner may take part in copies that are offered to it.
@@ -105,11 +109,24 @@ impl Words {
         self.magic.load(Ordering::Acquire) == MAGIC
     }
 
-    /// Seconds that the promotion of so many bytes takes, as far as the owner can tell.
+    /// Seconds that the promotion of so many bytes takes, as far as the owner can tell, and what it may take later to give them back.
     pub fn price(&self, bytes: usize) -> f64 {
         let [around, mebibyte] =
             [&self.around, &self.mebibyte].map(|part| part.load(Ordering::Relaxed) as f64 * 1e-9);
-        around + mebibyte * (bytes as f64 / f64::from(1 << 20))
+        around + self.price_of_return() + mebibyte * (bytes as f64 / f64::from(1 << 20))
+    }
+
+    /// Seconds that each promotion has cost until now by what had to be given back, since the program had unmapped it.
+    fn price_of_return(&self) -> f64 {
+        let [returned, promoted] =
+            [&self.returned, &self.promoted].map(|word| word.load(Ordering::Relaxed) as f64);
+        returned * 1e-9 / promoted.max(1.0)
+    }
+
+    /// To give back what the program had unmapped took so many nanoseconds.
+    pub fn note_return(&self, nanoseconds: f64) {
+        self.returned
+            .fetch_add(nanoseconds as u64, Ordering::Relaxed);
     }
 
     /// Seconds that it takes longer if it is the process's first one, which meets everything anew, as does its reader: 0.08 ms where later
@@ -173,12 +190,14 @@ impl Words {
     /// What the next run may begin with; 0: nothing was found.
     pub fn found_price(&self) -> (f64, f64) {
         let found = |mean: &AtomicU64, told: &AtomicU64, usual| match told.load(Ordering::Relaxed) {
-            number if number > usual => mean.load(Ordering::Relaxed) as f64 * 1e-9,
-            _ => 0.0,
+            number if number > usual => Some(mean.load(Ordering::Relaxed) as f64 * 1e-9),
+            _ => None,
         };
+        let around = found(&self.around, &self.told[0], LATEST_PRICES);
+        let mebibyte = found(&self.mebibyte, &self.told[1], 0);
         (
-            found(&self.around, &self.told[0], LATEST_PRICES),
-            found(&self.mebibyte, &self.told[1], 0),
+            around.map_or(0.0, |around| around + self.price_of_return()),
+            mebibyte.unwrap_or(0.0),
         )
     }
 
@@ -199,6 +218,7 @@ impl Words {
             let now = before + (latest - before) / (number + begun).min(LATEST_PRICES) as f64;
             mean.store(now as u64, Ordering::Relaxed);
         };
+        self.promoted.fetch_add(buffers as u64, Ordering::Relaxed);
         let mebibytes = bytes as f64 / f64::from(1 << 20);
         if bytes >= TELLING {
             // Beside a shorter one, what it began with counts as one.

@@ -114,6 +114,12 @@ impl Requests {
         each.min().unwrap_or(NOTHING)
     }
 
+    /// Whether a message of that memory may meet any of them.
+    pub fn touch(&self, start: usize, end: usize) -> bool {
+        let touches = |request: &Request| request.start < end && start < request.end;
+        self.0.iter().any(touches)
+    }
+
     /// Takes the requests since number `seen`, at the process's send number `sends`; returns how many there were by now, and whether
     /// some of them are lost, because there were too many.
     pub fn collect(&mut self, words: &Words, seen: u64, sends: u32) -> (u64, bool) {

@@ -20,7 +20,7 @@ use crate::direct::sender::huge_pages;
 use crate::direct::sender::moving::{move_chunk, pages_of};
 use crate::direct::sender::showing::{self, Until, hide_all, hide_others};
 use crate::direct::sender::{inner_sends, progress};
-use crate::direct::shared::report::{self, explain};
+use crate::direct::shared::report::explain;
 use crate::direct::shared::returns::{self, TAKEN};
 use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
 use crate::direct::shared::{headroom, promoted};
@@ -71,6 +71,7 @@ static OWNER: Mutex<Owner> = Mutex::new(Owner {
     promoted: Vec::new(),
     space: Space::new(),
     next_check: 0,
+    checks_from: 0,
     burst: Burst::new(),
     batch: Batch::new(),
     devices: Devices::new(),
@@ -93,6 +94,8 @@ struct Owner {
     space: Space,
     /// Index of the range to check next.
     next_check: usize,
+    /// When the next check may come, in ticks.
+    checks_from: u64,
     burst: Burst,
     batch: Batch,
     devices: Devices,
@@ -147,7 +150,8 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
     };
     let sends = SENDS.load(Relaxed);
     let looks = LOOKED.load(Relaxed) != sends / SENDS_PER_LOOK;
-    let may_meet = end - start >= AWAITED.load(Relaxed);
+    let may_meet = end - start >= AWAITED.load(Relaxed)
+        && (owner.batch.is_waiting() || owner.requests.touch(start, end));
     if is_asked(arena) || may_meet || GOING_BACK.load(Relaxed) > 0 || looks {
         LOOKED.store(sends / SENDS_PER_LOOK, Relaxed);
         OFFERED.store(start, Relaxed);
@@ -213,9 +217,7 @@ impl Owner {
             (self.requests).collect(arena.words(), TAKEN.load(Relaxed), sends);
         TAKEN.store(asked, Relaxed);
         if looks && !self.promoted.is_empty() {
-            report::count_look();
-            self.bindings.set();
-            self.check_one(arena);
+            self.check(arena);
         }
         if !self.promoted.is_empty() {
             self.go_back(arena, message, looks);
