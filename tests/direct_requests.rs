@@ -40,6 +40,15 @@ impl Owner {
 
     /// A send of so many bytes; returns what it meets.
     fn send(&mut self, start: usize, bytes: usize, is_followed: bool) -> Met {
+        self.begin(start, bytes, (is_followed, false))
+    }
+
+    /// The same of a send inside another call.
+    fn send_inside(&mut self, start: usize, bytes: usize) -> Met {
+        self.begin(start, bytes, (false, true))
+    }
+
+    fn begin(&mut self, start: usize, bytes: usize, (is_followed, is_inner): (bool, bool)) -> Met {
         self.collect();
         self.sends = self.sends.wrapping_add(1);
         let message = Message {
@@ -48,6 +57,7 @@ impl Owner {
             is_contiguous: true,
             is_followed,
             has_blocks: false,
+            is_inner,
         };
         self.requests.met_by(message, self.sends)
     }
@@ -162,6 +172,7 @@ fn short_messages_gain_where_they_are_shown_or_have_no_edges() {
             is_contiguous: true,
             is_followed,
             has_blocks: false,
+            is_inner: false,
         };
         message.may_gain()
     };
@@ -198,6 +209,25 @@ fn a_slot_is_given_up_where_there_can_be_none() {
         assert_eq!(owner.send(START, bytes, false), promotion(START, BYTES));
         assert!(owner.requests.shortest() == NOTHING);
     }
+}
+
+/// A collective's temporary memory is sent from again and again, and no call of the program ever shows it.
+#[test]
+fn a_slot_is_given_up_for_memory_that_only_the_library_sends() {
+    let mut owner = Owner::new();
+    owner.words.ask(START, BYTES, RequestKind::Notice);
+    for _ in 0..3 {
+        assert_eq!(owner.send_inside(START, BYTES), Met::default());
+        // What begins elsewhere says nothing of it.
+        assert_eq!(owner.send_inside(START - BYTES, 2 * BYTES), Met::default());
+        assert!(owner.requests.shortest() != NOTHING);
+    }
+    assert_eq!(owner.send_inside(START, BYTES), Met::default());
+    assert!(owner.requests.shortest() == NOTHING);
+    // A block that a call shows has its notice before.
+    owner.words.ask(START, BYTES, RequestKind::Notice);
+    assert_eq!(owner.send_inside(START, BYTES), Met::default());
+    assert_eq!(owner.send(START, BYTES, true), a_slot());
 }
 
 /// That a notice is no longer wanted goes with the place where messages begin, too, and says nothing of promotions.

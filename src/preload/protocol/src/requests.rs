@@ -29,7 +29,13 @@ struct Request {
     kind: RequestKind,
     /// How many sends there were when it came.
     since: u32,
+    /// How many messages that nothing can show have begun there since.
+    inner: u32,
 }
+
+/// Messages inside other calls that a request for a notice outlasts. In a collective whose blocks can be shown, the next call shows them
+/// before the library sends as many; memory of the library's own nothing ever shows.
+const MOST_INNER: u32 = 4;
 
 impl Request {
     /// No shorter message meets it.
@@ -66,6 +72,8 @@ pub struct Message {
     pub is_followed: bool,
     /// Whether its parts are messages of their own, which notices may show: a collective's blocks.
     pub has_blocks: bool,
+    /// Whether the MPI library sends it inside another call, so that nothing can show it. What the program sends was offered by its call.
+    pub is_inner: bool,
 }
 
 impl Message {
@@ -157,6 +165,7 @@ impl Requests {
             end,
             kind,
             since,
+            inner: 0,
         });
     }
 
@@ -187,6 +196,10 @@ impl Requests {
                 // It goes with the place where messages begin (notices). Those between that can have none change nothing.
                 RequestKind::Notice if message.can_be_shown() => {
                     range.0 == message.start && may_have_one(range.0, message.end - message.start)
+                }
+                RequestKind::Notice if message.is_inner => {
+                    request.inner += u32::from(range.0 == message.start);
+                    request.inner >= MOST_INNER
                 }
                 RequestKind::Notice => is_inside && !message.has_blocks,
                 RequestKind::NoNotice => {

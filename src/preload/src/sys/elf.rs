@@ -230,17 +230,64 @@ impl Dynamic {
         self.relocations().map(|(_, symbol)| self.name(symbol))
     }
 
-    /// Every place where the module keeps a symbol's address, for calls or for comparisons.
-    pub fn bindings(&self) -> impl Iterator<Item = Binding<'_>> {
-        self.kept(&[R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT])
+    /// Every place where the module keeps the address of one of these symbols, for calls or for comparisons. Modules have thousands of
+    /// relocations and few symbols that others define, so these are looked for first.
+    pub fn bindings<'a>(&'a self, names: &'a [Name<'_>]) -> impl Iterator<Item = Binding<'a>> {
+        let numbers = self.numbers(names);
+        let has_none = numbers.as_ref().is_some_and(Vec::is_empty);
+        let is_one = move |number: u32, symbol: &Elf64_Sym| match &numbers {
+            Some(numbers) => numbers.contains(&number),
+            None => names.iter().any(|name| self.is_named(symbol, name.text)),
+        };
+        let kinds = &[R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT];
+        let kept = (!has_none).then(|| self.kept(kinds, is_one));
+        kept.into_iter().flatten()
     }
 
-    /// The same, and the variables that hold one from the start. The module may have given them other values since.
+    /// The numbers of those symbols among the module's; `None`: how many it has is not known.
+    fn numbers(&self, names: &[Name<'_>]) -> Option<Vec<u32>> {
+        if self.hashes.is_null() {
+            return None;
+        }
+        // SAFETY: see `entry`. What others define comes first, and is not in the table.
+        let [_, first, ..] = unsafe { *self.hashes.cast::<[u32; 4]>() };
+        // Of a module that defines nothing, GNU ld says 1, too.
+        if first <= 1 {
+            return None;
+        }
+        let of_others = (1..first).filter(|&number| {
+            // SAFETY: there are more symbols than that, since the table begins with that one.
+            let symbol = unsafe { &*self.symbols.add(number as usize) };
+            names.iter().any(|name| self.is_named(symbol, name.text))
+        });
+        let own = names.iter().filter_map(|&name| {
+            let entry = self.entry(name)?;
+            // SAFETY: an entry of the same table.
+            u32::try_from(unsafe { entry.offset_from(self.symbols) }).ok()
+        });
+        Some(of_others.chain(own).collect())
+    }
+
+    /// Whether it has that name, without a look at more of its own than differs.
+    fn is_named(&self, symbol: &Elf64_Sym, name: &CStr) -> bool {
+        let start = self.strings.wrapping_add(symbol.st_name as usize);
+        let mut bytes = name.to_bytes_with_nul().iter().enumerate();
+        // SAFETY: st_name is the offset of a terminated string in the module's string table, and no byte behind its end is read: that
+        // differs from all of the name but for its own end, which is the last.
+        bytes.all(|(at, &byte)| unsafe { *start.add(at) } == byte)
+    }
+
+    /// The same of any name, and the variables that hold one from the start. The module may have given them other values since.
     pub fn bindings_and_variables(&self) -> impl Iterator<Item = Binding<'_>> {
-        self.kept(&[R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_64])
+        let kinds = &[R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_64];
+        self.kept(kinds, |_, _| true)
     }
 
-    fn kept(&self, kinds: &'static [u32]) -> impl Iterator<Item = Binding<'_>> {
+    fn kept(
+        &self,
+        kinds: &'static [u32],
+        is_wanted: impl Fn(u32, &Elf64_Sym) -> bool,
+    ) -> impl Iterator<Item = Binding<'_>> {
         // The loader protects whole pages: it rounds the end down.
         let read_only = self.read_only.0..self.read_only.1 & !(PAGE - 1);
         self.relocations().filter_map(move |(relocation, symbol)| {
@@ -248,7 +295,8 @@ impl Dynamic {
             let is_one = kinds.contains(&(relocation.r_info as u32));
             // A variable may be packed, or hold an address behind the symbol's.
             let is_whole = place.is_aligned() && relocation.r_addend == 0;
-            (is_one && is_whole).then(|| Binding {
+            let number = (relocation.r_info >> 32) as u32;
+            (is_one && is_whole && is_wanted(number, symbol)).then(|| Binding {
                 name: self.name(symbol),
                 is_weak: symbol.st_info >> 4 == STB_WEAK,
                 place: Place {

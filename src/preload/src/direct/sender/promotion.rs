@@ -24,7 +24,7 @@ use crate::direct::shared::report::explain;
 use crate::direct::shared::returns::{self, TAKEN};
 use crate::direct::shared::switches::{is_forced, is_on, keeps_private};
 use crate::direct::shared::{headroom, promoted};
-use crate::direct::transparency::bindings::Bindings;
+use crate::direct::transparency::bindings::{Bindings, Set};
 use crate::direct::transparency::fork;
 use crate::sys::cancellation::held_back;
 use crate::sys::clock;
@@ -147,6 +147,7 @@ pub fn sending(start: usize, end: usize, bytes: u64, until: Until) -> Option<&'s
             Until::Blocks | Until::Unknown | Until::Inside => false,
         },
         has_blocks: until == Until::Blocks,
+        is_inner: false,
     };
     let sends = SENDS.load(Relaxed);
     let looks = LOOKED.load(Relaxed) != sends / SENDS_PER_LOOK;
@@ -297,9 +298,16 @@ impl Owner {
             return;
         }
         // Done once in a process, so not part of the price.
-        if !self.bindings.set() {
-            explain("calls of madvise and mremap cannot be followed");
-            return;
+        match self.bindings.set() {
+            Set::Certain => {}
+            Set::NotYet => {
+                self.requests.put_back(together.asked.clone(), sends);
+                return;
+            }
+            Set::Refused => {
+                explain("calls of madvise and mremap cannot be followed");
+                return;
+            }
         }
         // What costs least comes first: most requests for memory that may not be moved end here. Looks at all memory have a budget of
         // their own, so they are no part of the price, either.

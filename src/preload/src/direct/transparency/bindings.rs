@@ -7,17 +7,34 @@
 //! copies nothing is touched.
 
 use crate::direct::transparency::{discard, raw_calls};
+use crate::sys::clock;
 use crate::sys::elf::{Dynamic, Name, Place};
 use crate::sys::modules;
 use core::ops::ControlFlow;
+use std::sync::LazyLock;
 
 /// Modules whose calls stay as they are: the C library and the dynamic linker do not count on zeroes, UCX's hooks
 /// come after ours, and the kernel's module has no relocations. Another copy of this library is known by what it defines.
 const MODULES_LEFT_ALONE: [&str; 4] = ["/libc.so.", "/ld-linux", "/libucm.so.", "linux-vdso"];
 
-/// Microseconds that another thread may take from looking a function up to setting its slot (lazy binding).
-const LAZY_BINDING_MICROSECONDS: u32 = 1000;
-/// Looks at the slots before it must be certain that no thread sets one back.
+/// Seconds that another thread may take from looking a function up to setting its slot (lazy binding).
+const LAZY_BINDING_SECONDS: f64 = 1e-3;
+/// All functions that are hooked, here or by [`Others`].
+static NAMES: LazyLock<[Name<'static>; 9]> = LazyLock::new(|| {
+    [
+        c"madvise",
+        c"mremap",
+        c"syscall",
+        c"opal_progress",
+        c"opal_convertor_prepare_for_send",
+        c"ucp_worker_progress",
+        c"ucp_tag_send_nbx",
+        c"ucp_tag_send_sync_nbx",
+        c"ucp_tag_send_nb",
+    ]
+    .map(Name::new)
+});
+/// Looks at the slots, one after the other, before it must be certain that no thread sets one back.
 const MAX_LOOKS: u32 = 4;
 
 /// The slots that are set. Pages may be moved only while all are: a call that misses the hooks would find old bytes
@@ -25,15 +42,33 @@ const MAX_LOOKS: u32 = 4;
 pub struct Bindings {
     /// Modules ever loaded, and unloaded, when the slots were found (`dlpi_adds` and `dlpi_subs` of dl_iterate_phdr(3)).
     loaded: (u64, u64),
+    /// The modules that were looked at, by their program headers: to look at those of a Python program takes 0.3 to 1.7 ms.
+    known: Vec<usize>,
     slots: Vec<(Place, Lead)>,
     misses: u32,
+    /// From when on, in ticks, no thread is about to set back what was set until now.
+    settles: u64,
+    /// Looks in a row after which one might have been.
+    unsettled: u32,
     others: &'static [Others],
+}
+
+/// Whether all slots are set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Set {
+    /// They are, and stay so.
+    Certain,
+    /// Another thread may be about to set one back: ask again with a later send. To wait for it here took 1.3 ms where Python had loaded
+    /// modules since MPI_Init, which is as long as 60 messages.
+    NotYet,
+    /// One cannot be set.
+    Refused,
 }
 
 /// Further hooks, which correctness does not depend on: a call may miss them.
 #[derive(Clone, Copy)]
 pub struct Others {
-    /// The hook for the function of that name, and the one that it goes on to, the only one of that name.
+    /// The hook for the function of that name, one of [`NAMES`], and the one that it goes on to, the only one of that name.
     pub hook: fn(&[u8]) -> Option<(*const (), usize)>,
     /// Called when a module's calls are led to one of them.
     pub is_led: fn(),
@@ -52,7 +87,7 @@ struct Lead {
 enum Found {
     /// All were set before, or lead to a function that was bound long ago.
     Certain,
-    /// Another thread may be about to set one of them.
+    /// Another thread may be about to set one of them back.
     Unsettled,
     /// One cannot be set, or leads to another tool's hook, which ours would bypass.
     Refused,
@@ -63,28 +98,33 @@ impl Bindings {
     pub const fn new(others: &'static [Others]) -> Self {
         Self {
             loaded: (0, 0),
+            known: Vec::new(),
             slots: Vec::new(),
             misses: 0,
+            settles: 0,
+            unsettled: 0,
             others,
         }
     }
 
-    /// Sets the slots once. Until [`Bindings::set`] looks again, no thread is about to set one back any more.
-    pub fn prepare(&mut self) {
-        self.look();
-    }
-
-    /// Sets all slots. False: it is not certain that all are set and stay so.
-    pub fn set(&mut self) -> bool {
-        for _ in 0..MAX_LOOKS {
-            match self.look() {
-                Found::Certain => return true,
-                Found::Refused => return false,
-                // SAFETY: usleep(3) takes a number.
-                Found::Unsettled => unsafe { libc::usleep(LAZY_BINDING_MICROSECONDS) },
-            };
+    /// Sets all slots.
+    pub fn set(&mut self) -> Set {
+        if clock::now() < self.settles {
+            return Set::NotYet;
         }
-        false
+        match self.look() {
+            Found::Certain => {
+                self.unsettled = 0;
+                Set::Certain
+            }
+            Found::Unsettled if self.unsettled < MAX_LOOKS => {
+                self.unsettled += 1;
+                let wait = (LAZY_BINDING_SECONDS * clock::rate()) as u64;
+                self.settles = clock::now() + wait;
+                Set::NotYet
+            }
+            _ => Set::Refused,
+        }
     }
 
     /// How often a look found slots that were not set: calls may have missed the hooks before it.
@@ -107,12 +147,22 @@ impl Bindings {
         modules::each(|info, path| {
             let loaded = (info.dlpi_adds, info.dlpi_subs);
             if core::mem::take(&mut is_first) {
+                if loaded.1 != self.loaded.1 {
+                    self.forget();
+                }
+                // No module can come or go while they are visited, so all slots are still there.
+                found = self.look_again();
                 if loaded == self.loaded {
-                    // No module can come or go while they are visited, so all slots are still there.
-                    found = self.look_again();
                     return ControlFlow::Break(());
                 }
-                self.slots.clear();
+            }
+            self.loaded = loaded;
+            let module = info.dlpi_phdr as usize;
+            if self.known.contains(&module) {
+                return ControlFlow::Continue(());
+            }
+            if self.known.try_reserve(1).is_ok() {
+                self.known.push(module);
             }
             let path = path.to_bytes();
             let is_part = |part: &str| path.windows(part.len()).any(|it| it == part.as_bytes());
@@ -125,19 +175,25 @@ impl Bindings {
                     found = found.and(self.lead(&module, is_unbound));
                 }
             }
-            self.loaded = loaded;
             ControlFlow::Continue(())
         });
         if found == Found::Refused {
+            self.forget();
             self.loaded = (0, 0);
         }
         found
     }
 
+    /// Some modules may be gone, and others in their places.
+    fn forget(&mut self) {
+        self.known.clear();
+        self.slots.clear();
+    }
+
     /// Sets the slots of a module.
     fn lead(&mut self, module: &Dynamic, is_unbound: impl Fn(usize) -> bool) -> Found {
         let mut found = Found::Certain;
-        for binding in module.bindings() {
+        for binding in module.bindings(&*NAMES) {
             let name = binding.name.to_bytes();
             let mut others = self.others.iter();
             let other = others.find_map(|it| Some((it, (it.hook)(name)?)));
@@ -173,7 +229,7 @@ impl Bindings {
     fn look_again(&mut self) -> Found {
         let mut found = Found::Certain;
         for &(place, lead) in &self.slots {
-            // SAFETY: the modules are those of which the slots were found, and stay while they are visited (`look`).
+            // SAFETY: the modules are those of which the slots were found, and stay while they are visited ([`Bindings::look_at_all`]).
             found = found.and(match unsafe { place.target() } {
                 before if before == lead.hook => Found::Certain,
                 // SAFETY: as above.

@@ -22,8 +22,8 @@ pub fn sending_inside(start: usize, end: usize) {
         end,
         is_contiguous: true,
         is_followed: false,
-        // Requests for notices wait for the call that can show it.
-        has_blocks: true,
+        has_blocks: false,
+        is_inner: true,
     };
     let sends = watch::count_send();
     let looks = LOOKED.load(Relaxed) != sends / SENDS_PER_LOOK;

@@ -28,7 +28,8 @@ pub fn prepare() {
     let began = clock::now();
     held_back(|| {
         if !owner.finds_a_device() {
-            owner.bindings.prepare();
+            // What is set now has settled when the first message comes.
+            owner.bindings.set();
             let misses = owner.bindings.misses();
             owner.ordinary.prepare(misses);
             owner.may_map(arena, 0);
