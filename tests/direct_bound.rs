@@ -16,7 +16,12 @@ fn job(library: Library, way: &str, binding: &str) -> Job {
 
 fn bound(way: &str, binding: &str, is_promoted: bool) {
     for &library in BOTH {
-        let job = job(library, way, binding);
+        let mut job = job(library, way, binding);
+        if way == "late" {
+            let options = ["-Wl,-z,lazy"];
+            let late = with_options(library, "direct_late.c", Kind::Shared, "lazy", &options);
+            job = job.arg(late);
+        }
         let what = format!("{way} under {library:?}");
         same(&job, &what, &[&[]], |name, _, outcome| {
             if let Some(line) = outcome
@@ -38,6 +43,7 @@ ways! {
     set_back_by_another_thread("set_back", "lazy", true);
     led_to_another_tool("hooked", "lazy", false);
     where_nothing_may_be_written("read_only", "now", false);
+    by_a_library_that_comes_late("late", "lazy", true);
 }
 
 /// The line at the end says why, where it is the kernel that copies the messages then.

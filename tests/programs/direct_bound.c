@@ -1,4 +1,4 @@
-/* The places where this program's own calls of madvise and mremap are bound: direct_bound WAY. */
+/* The places where this program's own calls of madvise and mremap are bound, or those of a library: direct_bound WAY [LIBRARY]. */
 #define _GNU_SOURCE
 #define LENGTH_IN_PAGES 24
 #include "direct_exchange.h"
@@ -113,9 +113,29 @@ static void read_only(void) {
     CHECK(munmap(out, LENGTH) == 0);
 }
 
+/* A library comes after MPI_Init. Until its calls are followed for certain, nothing is promoted; then what it discards are zeroes. */
+static const char *late_library;
+static void late(void) {
+    unsigned char *out = pages(NULL, LENGTH);
+    void *library = dlopen(late_library, RTLD_LAZY | RTLD_LOCAL);
+    CHECK(library != NULL);
+    int (*late_discard)(void *, size_t) = (int (*)(void *, size_t))dlsym(library, "late_discard");
+    CHECK(late_discard != NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        swap(out, LENGTH);
+        CHECK(late_discard(out, LENGTH) == 0);
+        for (size_t i = 0; i < LENGTH; i++) CHECK(out[i] == 0);
+        /* Whoever was binding something has done so by now. */
+        usleep(2000);
+    }
+    CHECK(munmap(out, LENGTH) == 0);
+}
+
 int main(int argc, char **argv) {
-    static const struct way ways[] = {{"set_back", set_back}, {"hooked", hooked}, {"read_only", read_only}};
+    static const struct way ways[] = {
+        {"set_back", set_back}, {"hooked", hooked}, {"read_only", read_only}, {"late", late}};
     CHECK(argc > 1);
+    late_library = argc > 2 ? argv[2] : NULL;
     if (strcmp(argv[1], "read_only") == 0) refuse_writing();
     check_init(&argc, &argv);
     CHECK(check_size == 2);

@@ -218,7 +218,7 @@ impl Owner {
             (self.requests).collect(arena.words(), TAKEN.load(Relaxed), sends);
         TAKEN.store(asked, Relaxed);
         if looks && !self.promoted.is_empty() {
-            self.check(arena);
+            self.look_after(arena);
         }
         if !self.promoted.is_empty() {
             self.go_back(arena, message, looks);

@@ -67,15 +67,15 @@ impl Owner {
         SHOWS.store(self.notices.are_used(), Relaxed);
     }
 
-    /// Checks what is promoted, unless the last check was just now: what a check takes was more than a program's messages gained that
-    /// was checked every 64 sends (some 8 µs each, and 50 to 130 where something is given back).
-    pub(super) fn check(&mut self, arena: &Arena) {
+    /// A look at what is promoted, now and then. Whether one range is still mapped is asked no sooner than a while after it was asked last:
+    /// every 64 sends it took more than a program's messages gained (some 8 µs, and 50 to 130 where something is given back).
+    pub(super) fn look_after(&mut self, arena: &Arena) {
+        report::count_look();
+        self.bindings.set();
         let began = clock::now();
         if began < self.checks_from && !is_forced() {
             return;
         }
-        report::count_look();
-        self.bindings.set();
         self.check_one(arena);
         let taken = clock::now().wrapping_sub(began);
         let rest = taken.saturating_mul(TIMES_WITHOUT);
