@@ -59,7 +59,7 @@ impl Samples {
         let mut sorted = self.latest;
         let sorted = sorted.get_mut(..kept)?;
         sorted.sort_unstable_by(f32::total_cmp);
-        sorted.get(kept.saturating_sub(1) / 2).copied()
+        sorted.get(kept / 2).copied()
     }
 }
 
