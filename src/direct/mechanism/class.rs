@@ -312,8 +312,8 @@ impl Class {
         });
     }
 
-    /// Shorter messages take the kernel so long: of this class, few copies are not believed to take much longer. One that makes pages, too, or
-    /// that was interrupted, took twenty times as long.
+    /// Shorter messages take the kernel so long: few copies of this class are not believed to take much longer. One of 62 KiB took 45 µs,
+    /// some six times as long as usual, and had its buffer promoted at once.
     pub fn bound_few(&mut self, shorter: Option<f32>) {
         self.few_take_at_most = shorter.map_or(f32::INFINITY, |cost| cost * MUCH_LONGER);
     }
