@@ -107,12 +107,10 @@ impl Bindings {
         }
     }
 
-    /// Sets all slots.
+    /// Sets all slots. What another thread has set back since the last look is set again, whether they have settled or not.
     pub fn set(&mut self) -> Set {
-        if clock::now() < self.settles {
-            return Set::NotYet;
-        }
         match self.look() {
+            Found::Certain if clock::now() < self.settles => Set::NotYet,
             Found::Certain => {
                 self.unsettled = 0;
                 Set::Certain
