@@ -7,18 +7,19 @@
 //! copies nothing is touched.
 
 use crate::direct::transparency::{discard, raw_calls};
-use crate::sys::clock;
 use crate::sys::elf::{Dynamic, Name, Place};
 use crate::sys::modules;
 use core::ops::ControlFlow;
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 /// Modules whose calls stay as they are: the C library and the dynamic linker do not count on zeroes, UCX's hooks
 /// come after ours, and the kernel's module has no relocations. Another copy of this library is known by what it defines.
 const MODULES_LEFT_ALONE: [&str; 4] = ["/libc.so.", "/ld-linux", "/libucm.so.", "linux-vdso"];
 
-/// Seconds that another thread may take from looking a function up to setting its slot (lazy binding).
-const LAZY_BINDING_SECONDS: f64 = 1e-3;
+/// How long another thread may take from looking a function up to setting its slot (lazy binding). Other threads know nothing of a time
+/// that a test gives, so this is the system's.
+const LAZY_BINDING: Duration = Duration::from_millis(1);
 /// All functions that are hooked, here or by [`Others`].
 static NAMES: LazyLock<[Name<'static>; 9]> = LazyLock::new(|| {
     [
@@ -46,8 +47,8 @@ pub struct Bindings {
     known: Vec<usize>,
     slots: Vec<(Place, Lead)>,
     misses: u32,
-    /// From when on, in ticks, no thread is about to set back what was set until now.
-    settles: u64,
+    /// When slots were set last that another thread may have been about to set back.
+    unsettled_at: Option<Instant>,
     /// Looks in a row after which one might have been.
     unsettled: u32,
     others: &'static [Others],
@@ -101,7 +102,7 @@ impl Bindings {
             known: Vec::new(),
             slots: Vec::new(),
             misses: 0,
-            settles: 0,
+            unsettled_at: None,
             unsettled: 0,
             others,
         }
@@ -110,15 +111,20 @@ impl Bindings {
     /// Sets all slots. What another thread has set back since the last look is set again, whether they have settled or not.
     pub fn set(&mut self) -> Set {
         match self.look() {
-            Found::Certain if clock::now() < self.settles => Set::NotYet,
+            Found::Certain
+                if self
+                    .unsettled_at
+                    .is_some_and(|at| at.elapsed() < LAZY_BINDING) =>
+            {
+                Set::NotYet
+            }
             Found::Certain => {
                 self.unsettled = 0;
                 Set::Certain
             }
             Found::Unsettled if self.unsettled < MAX_LOOKS => {
                 self.unsettled += 1;
-                let wait = (LAZY_BINDING_SECONDS * clock::rate()) as u64;
-                self.settles = clock::now() + wait;
+                self.unsettled_at = Some(Instant::now());
                 Set::NotYet
             }
             _ => Set::Refused,
