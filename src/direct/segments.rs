@@ -23,7 +23,7 @@ impl From<usize> for Length {
 }
 
 /// Follows the reads from one process.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Segments {
     /// Where a segment begins that goes on with the latest read, in the sender and here.
     next: (usize, usize),
@@ -33,16 +33,45 @@ pub struct Segments {
     latest: [usize; 2],
 }
 
+impl From<[usize; 5]> for Segments {
+    /// As [`Segments::words`] had it.
+    fn from(words: [usize; 5]) -> Self {
+        let [source, target, before, present, previous] = words;
+        Self {
+            next: (source, target),
+            before,
+            latest: [present, previous],
+        }
+    }
+}
+
 impl Segments {
+    /// All that it knows, to be kept where several threads read. Each number by itself is a hint, so they may be of different moments.
+    #[inline]
+    pub fn words(&self) -> [usize; 5] {
+        let [present, previous] = self.latest;
+        [self.next.0, self.next.1, self.before, present, previous]
+    }
+
+    /// Whether a read of so many bytes changes nothing: it is no segment, and none was read of late.
+    #[inline]
+    pub fn pass(&self, bytes: usize) -> bool {
+        bytes != SEGMENT && self.before == 0 && self.latest == [0, 0]
+    }
+
     /// A read of so many bytes from `source` to `target`: bytes of its message before it, if it follows another segment.
     #[inline]
     pub fn before(&mut self, source: usize, target: usize, bytes: usize) -> usize {
         let follows = self.before > 0 && self.next == (source, target) && bytes <= SEGMENT;
         let before = if follows { self.before } else { 0 };
         self.next = (source.wrapping_add(bytes), target.wrapping_add(bytes));
-        self.before = if bytes == SEGMENT { before + bytes } else { 0 };
+        self.before = if bytes == SEGMENT {
+            before.saturating_add(bytes)
+        } else {
+            0
+        };
         let so_far = match follows || self.before > 0 {
-            true => before + bytes,
+            true => before.saturating_add(bytes),
             false => 0,
         };
         self.latest = match follows {
@@ -141,6 +170,45 @@ mod tests {
         assert_eq!(segments.likely(), 8 * SEGMENT);
         assert_eq!(segments.before(0x10_000, 0x10_000, 65_536), 0);
         assert_eq!(segments.likely(), 0);
+    }
+
+    #[test]
+    fn what_passes_would_change_nothing() {
+        let mut segments = Segments::default();
+        let mut passed = Vec::new();
+        for bytes in [4096, SEGMENT, 4096, 4096, 4096, SEGMENT] {
+            let then = segments;
+            passed.push(segments.pass(bytes));
+            let before = segments.before(0x10_000, 0x10_000, bytes);
+            if then.pass(bytes) {
+                segments.next = then.next;
+                assert_eq!((before, segments), (0, then));
+            }
+        }
+        assert_eq!(passed, [true, false, false, false, true, false]);
+    }
+
+    #[test]
+    fn words_hold_all_that_is_known() {
+        let mut segments = Segments::default();
+        for place in [0, 1, 2, 0, 1] {
+            let at = 0x10_000 + place * SEGMENT;
+            segments.before(at, at + 4096, SEGMENT);
+            assert_eq!(Segments::from(segments.words()), segments);
+        }
+        assert_eq!(segments.likely(), 3 * SEGMENT);
+    }
+
+    /// Words of different moments: what a thread wrote while another one did.
+    #[test]
+    fn any_words_will_do() {
+        for words in [[usize::MAX; 5], [0, 0, usize::MAX, 1, usize::MAX]] {
+            let mut segments = Segments::from(words);
+            let [source, target, ..] = words;
+            segments.before(source, target, SEGMENT);
+            segments.likely();
+            segments.length(SEGMENT);
+        }
     }
 
     /// A library that copies a message at once has buffers side by side, too.

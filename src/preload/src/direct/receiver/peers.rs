@@ -6,8 +6,10 @@ use crate::sys::clock;
 use crate::sys::log::{self, Level};
 use crate::sys::next;
 use crate::sys::small_file::with_text;
+use copytune_core::direct::segments::Segments;
 use copytune_protocol::peer::Peer;
 use copytune_protocol::{Kernel, handover};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use libc::pid_t;
 use std::ffi::CString;
 use std::os::unix::process::parent_id;
@@ -28,6 +30,43 @@ static MET: Mutex<Vec<Arc<Peer>>> = Mutex::new(Vec::new());
 
 /// Those that some thread reads from, or did.
 static PEERS: Mutex<Vec<(pid_t, Weak<Peer>)>> = Mutex::new(Vec::new());
+
+/// What is known of the reads from a process, by its id.
+static FOLLOWED: Mutex<Vec<(pid_t, Arc<Followed>)>> = Mutex::new(Vec::new());
+
+/// The segments of a process's messages. UCX copies a segment in whichever thread makes progress, so all threads follow them together: by
+/// turns, as its progress runs in one thread at a time. Where it does not, hints are lost.
+#[derive(Debug, Default)]
+pub struct Followed([AtomicUsize; 5]);
+
+impl Followed {
+    /// What is known of that process's segments to the threads that followed it before; with none, nothing.
+    pub fn of(process: pid_t) -> Arc<Self> {
+        let Ok(mut followed) = FOLLOWED.lock() else {
+            return Arc::default();
+        };
+        followed.retain(|(_, segments)| Arc::strong_count(segments) > 1);
+        let known = followed.iter().find(|(id, _)| *id == process);
+        if let Some((_, known)) = known {
+            return Arc::clone(known);
+        }
+        let segments = Arc::default();
+        followed.push((process, Arc::clone(&segments)));
+        segments
+    }
+
+    #[inline]
+    pub fn get(&self) -> Segments {
+        self.0.each_ref().map(|word| word.load(Relaxed)).into()
+    }
+
+    #[inline]
+    pub fn set(&self, segments: &Segments) {
+        for (word, value) in self.0.iter().zip(segments.words()) {
+            word.store(value, Relaxed);
+        }
+    }
+}
 
 /// The peer with that process id: another thread's, or a new one; else why there is none. For each thread once, before its first
 /// direct read: reading takes no lock.

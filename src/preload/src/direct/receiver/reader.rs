@@ -131,8 +131,12 @@ impl Reader {
         let Some(known) = known.and_then(|index| self.peers.get_mut(index)) else {
             return *read;
         };
-        let segments = &mut known.segments;
+        let mut segments = known.segments.get();
+        if segments.pass(read.bytes) {
+            return *read;
+        }
         let before = segments.before(read.source, read.target as usize, read.bytes);
+        known.segments.set(&segments);
         let Length { of, .. } = segments.length(read.bytes);
         Read {
             before,

@@ -217,7 +217,7 @@ impl Reader {
         let copy = KernelCopy {
             bytes: read.bytes,
             before: read.before,
-            likely: known.segments.likely(),
+            likely: known.segments.get().likely(),
             gain: known.mechanisms.expected_gain(read.length()),
             since: (now.wrapping_sub(then), copying),
             is_first,

@@ -1,6 +1,7 @@
 //! What a thread knows of a process that it reads from.
 
 use crate::direct::receiver::cooperative_copy::Cooperation;
+use crate::direct::receiver::peers::Followed;
 use crate::direct::receiver::read::Read;
 use crate::direct::receiver::{candidates, peers};
 use crate::direct::shared::report::explain;
@@ -11,7 +12,6 @@ use copytune_core::direct::batch::are_beside;
 use copytune_core::direct::extents::Extents;
 use copytune_core::direct::mechanisms::Mechanisms;
 use copytune_core::direct::recurrence::Recurrence;
-use copytune_core::direct::segments::Segments;
 use copytune_core::direct::whole::Whole;
 use copytune_protocol::Kernel;
 use copytune_protocol::peer::Peer;
@@ -41,7 +41,7 @@ pub(super) struct Known {
     pub cooperation: Cooperation,
     pub mechanisms: Mechanisms,
     pub extents: Extents,
-    pub segments: Segments,
+    pub segments: Arc<Followed>,
     /// Of short messages with edges that lie in memory of others.
     pub recurrence: Recurrence,
     /// Its generation when the latest read of it began.
@@ -74,7 +74,7 @@ impl Known {
             cooperation: Cooperation::default(),
             mechanisms: Mechanisms::new(candidates::new_mechanism()),
             extents: Extents::default(),
-            segments: Segments::default(),
+            segments: Followed::of(process),
             recurrence: Recurrence::default(),
             looked_in: 0,
             latest: (0, 0),
