@@ -17,7 +17,7 @@ fn job(library: Library, way: &str, binding: &str) -> Job {
 fn bound(way: &str, binding: &str, is_promoted: bool) {
     for &library in BOTH {
         let mut job = job(library, way, binding);
-        if way == "late" {
+        if way.starts_with("late") {
             let options = ["-Wl,-z,lazy"];
             let late = with_options(library, "direct_late.c", Kind::Shared, "lazy", &options);
             job = job.arg(late);
@@ -44,6 +44,7 @@ ways! {
     led_to_another_tool("hooked", "lazy", false);
     where_nothing_may_be_written("read_only", "now", false);
     by_a_library_that_comes_late("late", "lazy", true);
+    after_a_late_library_has_made_it_special("late_special", "lazy", false);
 }
 
 /// The line at the end says why, where it is the kernel that copies the messages then.

@@ -113,17 +113,23 @@ static void read_only(void) {
     CHECK(munmap(out, LENGTH) == 0);
 }
 
-/* A library comes after MPI_Init. Until its calls are followed for certain, nothing is promoted; then what it discards are zeroes. */
+/* A library that comes after MPI_Init. */
 static const char *late_library;
-static void late(void) {
-    unsigned char *out = pages(NULL, LENGTH);
+static int (*late_advise)(void *, size_t, int);
+static void load(void) {
     void *library = dlopen(late_library, RTLD_LAZY | RTLD_LOCAL);
     CHECK(library != NULL);
-    int (*late_discard)(void *, size_t) = (int (*)(void *, size_t))dlsym(library, "late_discard");
-    CHECK(late_discard != NULL);
+    late_advise = (int (*)(void *, size_t, int))dlsym(library, "late_advise");
+    CHECK(late_advise != NULL);
+}
+
+/* Until its calls are followed for certain, nothing is promoted; then what it discards are zeroes. */
+static void late(void) {
+    unsigned char *out = pages(NULL, LENGTH);
+    load();
     for (int round = 0; round < ROUNDS; round++) {
         swap(out, LENGTH);
-        CHECK(late_discard(out, LENGTH) == 0);
+        CHECK(late_advise(out, LENGTH, MADV_DONTNEED) == 0);
         for (size_t i = 0; i < LENGTH; i++) CHECK(out[i] == 0);
         /* Whoever was binding something has done so by now. */
         usleep(2000);
@@ -131,9 +137,22 @@ static void late(void) {
     CHECK(munmap(out, LENGTH) == 0);
 }
 
+/* It has made memory special before anybody looked at it: no child inherits that, so it stays where it is. */
+static void late_special(void) {
+    unsigned char *out = pages(NULL, LENGTH);
+    load();
+    CHECK(late_advise(out, LENGTH, MADV_DONTFORK) == 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        swap(out, LENGTH);
+        usleep(2000);
+    }
+    CHECK(munmap(out, LENGTH) == 0);
+}
+
 int main(int argc, char **argv) {
     static const struct way ways[] = {
-        {"set_back", set_back}, {"hooked", hooked}, {"read_only", read_only}, {"late", late}};
+        {"set_back", set_back}, {"hooked", hooked}, {"read_only", read_only}, {"late", late},
+        {"late_special", late_special}};
     CHECK(argc > 1);
     late_library = argc > 2 ? argv[2] : NULL;
     if (strcmp(argv[1], "read_only") == 0) refuse_writing();

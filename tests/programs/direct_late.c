@@ -3,4 +3,4 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-int late_discard(void *address, size_t length) { return madvise(address, length, MADV_DONTNEED); }
+int late_advise(void *address, size_t length, int advice) { return madvise(address, length, advice); }

@@ -83,6 +83,13 @@ pub fn start(
     }
 }
 
+/// At the program's first call after that.
+pub fn first_call() {
+    if is_on() {
+        promotion::prepare_again();
+    }
+}
+
 /// What this process's promotions take, and its forks since.
 pub fn prices() -> DirectCopies {
     let found = arena::own().map(|arena| arena.words().found_price());

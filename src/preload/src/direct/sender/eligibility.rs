@@ -19,6 +19,8 @@ pub struct Ordinary {
     /// Calls so far that had made memory special, and looks that had found calls unfollowed, when it was looked for
     /// ([`discard::special`], `Bindings::misses`).
     changes: (u32, u32),
+    /// What is mapped after [`Self::prepare`] lies below this, unless it fits into a gap; 0: not known.
+    later: usize,
 }
 
 impl Ordinary {
@@ -28,6 +30,7 @@ impl Ordinary {
             known: Snapshot::new(),
             looks: Looks::new(),
             changes: (0, 0),
+            later: 0,
         }
     }
 
@@ -67,7 +70,16 @@ impl Ordinary {
         {
             // SAFETY: getauxval(3) reads what the kernel has told the process. Those bytes lie in the first thread's stack.
             let stack = unsafe { libc::getauxval(libc::AT_RANDOM) } as usize;
+            self.later = end_of_later_mappings();
             self.known.add_places(above, stack);
+        }
+    }
+
+    /// After calls that may have made memory special: a look at what was mapped since [`Self::prepare`], which most buffers are, where it
+    /// is not known to be new any more. To look at all 416 mappings of Python takes 2.5 ms, at those 0.3.
+    pub fn prepare_again(&mut self, misses: u32) {
+        if (discard::special(), misses) != self.changes && self.later > 0 {
+            self.look(self.later, misses, "modules were loaded");
         }
     }
 
@@ -127,6 +139,21 @@ impl Ordinary {
             address = mapping.end;
         }
         Some(areas)
+    }
+}
+
+/// Where a long mapping would end now, and so what comes later, since mmap(2) goes downwards; 0: there is no room for one.
+fn end_of_later_mappings() -> usize {
+    const BYTES: usize = 64 << 20;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: new memory, which nothing uses and which is given back.
+    unsafe {
+        let place = libc::mmap(core::ptr::null_mut(), BYTES, libc::PROT_NONE, flags, -1, 0);
+        if place == libc::MAP_FAILED {
+            return 0;
+        }
+        libc::munmap(place, BYTES);
+        place as usize + BYTES
     }
 }
 

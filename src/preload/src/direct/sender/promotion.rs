@@ -9,7 +9,7 @@ mod show;
 mod watch;
 
 pub use inside::sending_inside;
-pub use prepare::{list_descriptors, prepare};
+pub use prepare::{list_descriptors, prepare, prepare_again};
 pub use watch::{
     has_requests, is_inner_send_watched, is_send_watched, may_meet, may_show, update_attention,
 };

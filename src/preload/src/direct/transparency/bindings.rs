@@ -110,7 +110,7 @@ impl Bindings {
 
     /// Sets all slots. What another thread has set back since the last look is set again, whether they have settled or not.
     pub fn set(&mut self) -> Set {
-        match self.look() {
+        match self.look_at_all() {
             Found::Certain
                 if self
                     .unsettled_at
@@ -131,18 +131,9 @@ impl Bindings {
         }
     }
 
-    /// How often a look found slots that were not set: calls may have missed the hooks before it.
+    /// How many slots were found that were bound and not set, and how often modules were gone: calls may have missed the hooks.
     pub fn misses(&self) -> u32 {
         self.misses
-    }
-
-    fn look(&mut self) -> Found {
-        let before = self.loaded;
-        let found = self.look_at_all();
-        if self.loaded != before || found != Found::Certain {
-            self.misses = self.misses.wrapping_add(1);
-        }
-        found
     }
 
     fn look_at_all(&mut self) -> Found {
@@ -153,6 +144,8 @@ impl Bindings {
             if core::mem::take(&mut is_first) {
                 if loaded.1 != self.loaded.1 {
                     self.forget();
+                    // What is gone may have called.
+                    self.misses = self.misses.wrapping_add(1);
                 }
                 // No module can come or go while they are visited, so all slots are still there.
                 found = self.look_again();
@@ -219,6 +212,9 @@ impl Bindings {
             let is_set = is_known && binding.bind(lead.hook) && self.slots.try_reserve(1).is_ok();
             if is_set {
                 self.slots.push((binding.place, lead));
+                // Of a slot that was never bound no call has come.
+                let may_have_called = before == lead.next;
+                self.misses = self.misses.wrapping_add(u32::from(may_have_called));
             }
             found = found.and(match is_set {
                 false => Found::Refused,
@@ -238,6 +234,7 @@ impl Bindings {
                 before if before == lead.hook => Found::Certain,
                 // SAFETY: as above.
                 before if before == lead.next && unsafe { place.bind(lead.hook) } => {
+                    self.misses = self.misses.wrapping_add(1);
                     Found::Unsettled
                 }
                 _ => Found::Refused,
