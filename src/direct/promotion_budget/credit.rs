@@ -39,7 +39,7 @@ pub struct Credit {
 }
 
 impl Credit {
-    /// That of a thread that has read for `elapsed` ticks, `rate` in a second, and has this `part` of the credit ([`part_of_credit`]).
+    /// That of a thread of a run that has lasted `elapsed` ticks, `rate` in a second, and has this `part` of the credit ([`part_of_credit`]).
     pub fn after(elapsed: u64, rate: f64, part: f64) -> Self {
         let seconds = elapsed as f64 / rate;
         let of = |credit: f64| (part * (credit + SHARE * seconds) * rate) as u64;

@@ -57,7 +57,7 @@ pub fn start(
     switches::force(direct == Direct::Force);
     crowd::start(ranks);
     candidates::set(candidates, &earlier.classes);
-    candidates::share_credit(ranks);
+    candidates::give_credit(ranks);
     #[cfg(feature = "test-switches")]
     plant_faults();
     discard::find_next();
@@ -83,8 +83,8 @@ pub fn start(
     }
 }
 
-/// At the program's first call after that.
-pub fn first_call() {
+/// Before the first call of each function after that: what was loaded since is looked at now, not in a promotion.
+pub fn look_at_new_modules() {
     if is_on() {
         promotion::prepare_again();
     }

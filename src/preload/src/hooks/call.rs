@@ -1,5 +1,6 @@
 //! What happens around each intercepted MPI call.
 
+use crate::direct;
 use crate::hooks::wrapper::{self, Entered};
 use crate::life;
 use crate::mpi::arguments::Arguments;
@@ -75,7 +76,7 @@ extern "C" fn enter_followed(
         }
     }
     Entered {
-        next: entry.next(),
+        next: next_of(entry),
         after,
     }
 }
@@ -137,7 +138,7 @@ extern "C" fn enter_dormant(
         session.interrupted = core::mem::take(&mut thread.dormant);
     }
     Entered {
-        next: entry.next(),
+        next: next_of(entry),
         after,
     }
 }
@@ -173,6 +174,24 @@ extern "C" fn enter_unusually(
         next: entry.next(),
         after,
     }
+}
+
+/// The next implementation.
+#[inline(always)]
+fn next_of(entry: &'static EntryPoint) -> *const u8 {
+    let next = entry.known_next();
+    if next.is_null() {
+        return first_of(entry);
+    }
+    next
+}
+
+/// The first call of a function: what a program has loaded meanwhile it has loaded while it set up, most likely.
+#[cold]
+#[inline(never)]
+fn first_of(entry: &'static EntryPoint) -> *const u8 {
+    phase::guarded(direct::look_at_new_modules);
+    entry.next()
 }
 
 /// Remembers the outermost call.

@@ -1,6 +1,5 @@
 //! New call sites: what identifies them across runs, and their nodes.
 
-use crate::direct;
 use crate::mpi::entry_points::EntryPoint;
 use crate::sys::cancellation::held_back;
 use crate::sys::modules::{self, Module};
@@ -54,9 +53,6 @@ impl Session {
     fn new_site(&mut self, entry: &'static EntryPoint, key: Key) -> (u32, NodeId) {
         if self.sites.is_full() {
             return (Place::UNKNOWN, UNTRACKED);
-        }
-        if self.sites.is_empty() {
-            direct::first_call();
         }
         let signature = self.modules.of(key.from).map(|module| Signature {
             offset: key.from.wrapping_sub(module.base) as u64,

@@ -17,7 +17,8 @@ static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
 /// What they are expected to cost; empty where nothing is expected of any.
 static EXPECTED: OnceLock<Vec<[Cost; CLASSES]>> = OnceLock::new();
 static EARLIER: OnceLock<Vec<Earlier>> = OnceLock::new();
-static PART_OF_CREDIT: OnceLock<f64> = OnceLock::new();
+/// What part of the credit each reading thread has, and since when it grows, in ticks.
+static CREDIT: OnceLock<(f64, u64)> = OnceLock::new();
 
 /// Seconds that a copy is expected to cost, and how far off that is on average; `None`: nothing is expected.
 type Cost = Option<(f32, f32)>;
@@ -106,17 +107,19 @@ pub fn earlier() -> &'static [Earlier] {
     EARLIER.get().map_or(&[], Vec::as_slice)
 }
 
-/// What promotions may cost that direct copies have not saved yet, after so many ticks of a thread's reading, in ticks.
-pub fn credit(elapsed: u64) -> Credit {
-    let part = PART_OF_CREDIT.get().copied().unwrap_or(1.0);
-    Credit::after(elapsed, clock::rate(), part)
+/// What promotions of a thread may cost that direct copies have not saved yet, in ticks. `now`: by the clock. It grows with the time of the
+/// run, set-up included, as that is what they may delay.
+pub fn credit(now: u64) -> Credit {
+    let (part, began) = CREDIT.get().copied().unwrap_or((1.0, now));
+    Credit::after(now.saturating_sub(began), clock::rate(), part)
 }
 
-/// Sets how many ranks share this host, once.
-pub fn share_credit(ranks: u32) {
+/// Begins to give credit, for so many ranks that share this host, once.
+pub fn give_credit(ranks: u32) {
     // SAFETY: sysconf(3) takes a number.
     let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    let _ = PART_OF_CREDIT.set(part_of_credit(ranks, u32::try_from(cores).unwrap_or(1)));
+    let part = part_of_credit(ranks, u32::try_from(cores).unwrap_or(1));
+    let _ = CREDIT.set((part, clock::now()));
 }
 
 /// Sets them, once, and what is known from earlier runs.

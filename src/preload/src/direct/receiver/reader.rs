@@ -45,8 +45,6 @@ pub struct Reader {
     account: Account,
     /// Whether any process's arena was looked for.
     has_looked: bool,
-    /// When the first message was read.
-    began: Option<u64>,
     /// See [`Reader::has_read_directly`].
     has_read: bool,
     /// Messages that were read directly, their bytes, and those that the kernel copied of messages that are long enough.
@@ -80,7 +78,6 @@ impl Default for Reader {
             remade: Remade::default(),
             account,
             has_looked: false,
-            began: None,
             has_read: false,
             messages: 0,
             bytes: 0,

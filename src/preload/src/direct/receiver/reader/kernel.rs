@@ -209,10 +209,9 @@ impl Reader {
         let (then, bytes) = core::mem::replace(&mut self.decided, (now, self.kernel_bytes));
         let copied = self.kernel_bytes - bytes;
         let copying = ticks.saturating_mul(copied) / read.bytes.max(1) as u64;
-        let began = *self.began.get_or_insert(now);
         let first_reads = self.account.first_reads();
         let price = |bytes| first_reads.with(price_of(peer, bytes));
-        let credit = candidates::credit(now.wrapping_sub(began));
+        let credit = candidates::credit(now);
         let asked = known.extents.new_bytes(pages);
         let copy = KernelCopy {
             bytes: read.bytes,

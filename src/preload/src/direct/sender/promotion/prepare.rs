@@ -46,8 +46,8 @@ pub fn prepare() {
     );
 }
 
-/// At the program's first call: modules that were loaded since MPI_Init are looked at, and memory that was mapped since, while the program
-/// still sets up. With NumPy that takes 0.6 ms. In the first promotion, in a loop, two ranks waited for it one after the other.
+/// Modules that were loaded since MPI_Init are looked at, and memory that was mapped since, while the program still sets up. With NumPy
+/// that takes 1 to 1.5 ms. In the first promotion, in a loop, two ranks waited for it one after the other.
 pub fn prepare_again() {
     let Ok(mut owner) = OWNER.try_lock() else {
         return;
