@@ -37,6 +37,9 @@ impl Ordinary {
     /// Linux). Such a mapping begins where nothing was: mremap(2), which keeps what is special, lets one grow at its end only. `misses`:
     /// as `Bindings::misses` says now. No call that is followed locks memory, so the kernel is asked.
     pub fn areas(&mut self, start: usize, end: usize, misses: u32) -> Option<Vec<Area>> {
+        if is_others(start, end) {
+            return Some(Vec::new());
+        }
         let why = match (discard::special(), misses) == self.changes {
             true => match self.recall(start, end) {
                 Some(areas) if areas.iter().all(is_unlocked) => return Some(areas),
@@ -149,6 +152,13 @@ impl Ordinary {
         }
         Some(areas)
     }
+}
+
+/// Whether all that is mapped there is surely no private memory, but a file's or shared. No look at all memory is worth that answer.
+fn is_others(start: usize, end: usize) -> bool {
+    let mut is_any = false;
+    let keep = |mapping: Mapping| is_any |= mapping.is_private_memory();
+    mappings::quick().is_some_and(|mappings| mappings.each(start, end, keep)) && !is_any
 }
 
 /// What looks at all memory may take: the kernel walks over every page (some 40 µs for a MiB), so one takes a second where there are
