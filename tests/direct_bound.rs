@@ -4,7 +4,7 @@
 mod common;
 
 use common::compile::{Kind, with_options};
-use common::direct::{forced, read_directly, same, ways};
+use common::direct::{forced, notices, read_directly, same, ways};
 use common::job::Job;
 use common::{BOTH, Library};
 
@@ -34,6 +34,13 @@ fn bound(way: &str, binding: &str, is_promoted: bool) {
             }
             let is_direct = read_directly(outcome) > 0;
             assert_eq!(is_direct, is_promoted, "{name}:\n{}", outcome.stderr);
+            // Notices are of use for promoted memory only.
+            assert_eq!(
+                notices(outcome) > 0,
+                is_promoted,
+                "{name}:\n{}",
+                outcome.stderr
+            );
         });
     }
 }

@@ -71,6 +71,11 @@ pub fn looks(outcome: &Outcome) -> u64 {
     number_before(outcome, " looks at the arena")
 }
 
+/// Notices that this run's messages were given.
+pub fn notices(outcome: &Outcome) -> u64 {
+    number_before(outcome, " notices given")
+}
+
 /// The checksums that the ranks have printed. (UCX says what it has to say on stdout, too.)
 pub fn checksums(outcome: &Outcome) -> Vec<&str> {
     let mut lines = outcome.sorted();

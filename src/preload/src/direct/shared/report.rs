@@ -21,6 +21,14 @@ static KERNEL_SHARED: AtomicU64 = AtomicU64::new(0);
 /// Looks of this process at what it has promoted, whether that is still there.
 static LOOKS: AtomicU64 = AtomicU64::new(0);
 
+/// Notices that messages were given.
+static NOTICES: AtomicU64 = AtomicU64::new(0);
+
+/// Counts such a notice.
+pub fn count_notice() {
+    NOTICES.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Counts such a look.
 pub fn count_look() {
     LOOKS.fetch_add(1, Ordering::Relaxed);
@@ -91,6 +99,10 @@ pub fn tell() {
     let looks = LOOKS.load(Ordering::Relaxed);
     if looks > 0 {
         log::say(Level::Debug, format_args!("{looks} looks at the arena"));
+    }
+    let notices = NOTICES.load(Ordering::Relaxed);
+    if notices > 0 {
+        log::say(Level::Debug, format_args!("{notices} notices given"));
     }
     let shared = KERNEL_SHARED.load(Ordering::Relaxed);
     if shared > 0 {

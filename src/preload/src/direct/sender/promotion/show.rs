@@ -4,7 +4,7 @@ use super::{Owner, SHORTEST_SHOWN, SHOWS, UNSHOWN};
 use crate::direct::sender::progress;
 use crate::direct::sender::showing::{self, Until};
 use crate::direct::shared::switches::be_late;
-use crate::direct::shared::{headroom, promoted};
+use crate::direct::shared::{headroom, promoted, report};
 use crate::sys::clock;
 use crate::sys::next;
 use crate::sys::tls;
@@ -35,6 +35,7 @@ impl Owner {
         let answers = &progress::ANSWERS;
         let given = (self.notices).add(arena, start, end - start, sends, answers);
         if given {
+            report::count_notice();
             SHORTEST_SHOWN.fetch_min(end - start, Relaxed);
         }
         UNSHOWN.begin_anew();
