@@ -55,9 +55,14 @@ fn segment_of(info: &libc::dl_phdr_info, address: usize) -> Option<Range<usize>>
         .find(|segment| segment.contains(&address))
 }
 
-/// How many modules were ever unloaded (`dlpi_subs` of dl_iterate_phdr(3)): while that stays, so does what lies at an address.
+/// How many modules were ever loaded, and unloaded (`dlpi_adds` and `dlpi_subs` of dl_iterate_phdr(3)).
+pub fn changes() -> (u64, u64) {
+    each(|info, _| ControlFlow::Break((info.dlpi_adds, info.dlpi_subs))).unwrap_or((0, 0))
+}
+
+/// How many were ever unloaded: while that stays, so does what lies at an address.
 pub fn unloaded() -> u64 {
-    each(|info, _| ControlFlow::Break(info.dlpi_subs)).unwrap_or(0)
+    changes().1
 }
 
 /// Whether a path names a part of an MPI library: calls that it makes itself are not the program's.

@@ -41,7 +41,7 @@ const MAX_LOOKS: u32 = 4;
 /// The slots that are set. Pages may be moved only while all are: a call that misses the hooks would find old bytes
 /// where it asked for zeroes.
 pub struct Bindings {
-    /// Modules ever loaded, and unloaded, when the slots were found (`dlpi_adds` and `dlpi_subs` of dl_iterate_phdr(3)).
+    /// [`modules::changes`] when the slots were found.
     loaded: (u64, u64),
     /// The modules that were looked at, by their program headers: to look at those of a Python program takes 0.3 to 1.7 ms.
     known: Vec<usize>,
@@ -106,6 +106,11 @@ impl Bindings {
             unsettled: 0,
             others,
         }
+    }
+
+    /// Whether modules were loaded or unloaded since they were looked at, if they were: where there is one rank they are not.
+    pub fn are_outdated(&self) -> bool {
+        self.loaded != (0, 0) && modules::changes() != self.loaded
     }
 
     /// Sets all slots. What another thread has set back since the last look is set again, whether they have settled or not.

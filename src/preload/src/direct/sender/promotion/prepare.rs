@@ -52,7 +52,7 @@ pub fn prepare_again() {
     let Ok(mut owner) = OWNER.try_lock() else {
         return;
     };
-    if arena::own().is_some() && !owner.held_by_device {
+    if arena::own().is_some() && !owner.held_by_device && owner.bindings.are_outdated() {
         held_back(|| {
             owner.bindings.set();
             let misses = owner.bindings.misses();
