@@ -75,24 +75,32 @@ impl Ordinary {
     }
 
     /// After calls that may have made memory special: a look at what was mapped since the last one, as most buffers are, and all below. Of
-    /// 416 mappings of Python with NumPy that takes 0.4 to 0.7 ms, of all 2.5.
+    /// 416 mappings of Python with NumPy that takes 0.4 to 1 ms, of all 2.5.
     pub fn prepare_again(&mut self, misses: u32) {
-        let Some(mappings) =
-            mappings::quick().filter(|_| self.changes != (discard::special(), misses))
-        else {
-            return;
-        };
-        let mut end = 0;
-        let is_new =
-            |mapping: &Mapping| mapping.is_private_memory() && self.known.was_free(mapping.start);
-        let keep = |mapping: Mapping| {
-            if is_new(&mapping) {
-                end = mapping.end;
-            }
-        };
-        if mappings.each(0, usize::MAX, keep) && end > 0 {
+        if (discard::special(), misses) != self.changes
+            && let Some(end) = self.end_of_new_memory()
+        {
             self.look(end, misses, "modules were loaded");
         }
+    }
+
+    /// Where the last mapping of private memory ends that was not there when memory was looked at. `None`: there is none, or so many
+    /// mappings that to find it takes too long.
+    fn end_of_new_memory(&self) -> Option<usize> {
+        /// To ask for one takes 0.3 µs.
+        const MOST_MAPPINGS: u32 = 4096;
+        let mappings = mappings::quick()?;
+        let (mut address, mut end) = (0, None);
+        for _ in 0..MOST_MAPPINGS {
+            let Some(mapping) = mappings.from(address).ok()? else {
+                return end;
+            };
+            if mapping.is_private_memory() && self.known.was_free(mapping.start) {
+                end = Some(mapping.end);
+            }
+            address = mapping.end;
+        }
+        None
     }
 
     /// Looks for all that there is below `end`. What was found above stays, unless something may have become special. False: that
