@@ -21,6 +21,8 @@ const EARLY: u32 = 2;
 /// A buffer that has missed so many times its price may be promoted beyond the usual credit: what it has missed is often only assumed,
 /// and in exchanges of 4 MiB was half of that.
 const EARNED: u64 = 3;
+/// Copies since it was asked for after which a promotion is not expected any more.
+const IN_VAIN: u32 = 16;
 /// A promotion that is lost before so many direct copies is an early loss.
 pub(super) const EARLY_LOSS: u32 = 32;
 /// More losses make no one more patient.
@@ -88,6 +90,12 @@ impl Buffer {
     /// Direct copies since the promotion.
     pub fn gains(&self) -> u32 {
         self.gains
+    }
+
+    /// Whether it was asked for so many copies ago that it most likely cannot be promoted.
+    #[inline]
+    pub fn is_asked_in_vain(&self) -> bool {
+        self.owed > 0 && self.reads >= self.next / 2 + IN_VAIN
     }
 
     /// Whether it was sent so often that a longer one in its place will be, too.

@@ -333,15 +333,20 @@ fn what_is_asked_for_in_vain_is_asked_for_ever_more_rarely() {
         credit: ALLOWED,
         ..KernelCopy::default()
     };
-    let mut asked = 0;
+    let (mut asked, mut since) = (0, 0);
     for _ in 0..10_000 {
-        asked += u32::from(buffer.read_by_kernel(&mut account, copy, Urgency::Known));
+        let asks = buffer.read_by_kernel(&mut account, copy, Urgency::Known);
+        asked += u32::from(asks);
+        since = if asks { 0 } else { since + 1 };
+        assert_eq!(buffer.is_asked_in_vain(), asked > 0 && since > 16);
         assert!(
             account.debt() <= copy.price,
             "what never comes is owed once at most"
         );
     }
     assert!((8..=14).contains(&asked), "{asked}");
+    buffer.read_directly(&mut account, copy.bytes, 50, || copy.price);
+    assert!(!buffer.is_asked_in_vain(), "it has come");
 }
 
 #[test]

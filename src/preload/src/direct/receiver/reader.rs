@@ -59,6 +59,8 @@ pub struct Reader {
     decided: (u64, u64),
     /// Looks at reads that were not made directly, since something was promoted; fewer for each one that was.
     in_vain: u32,
+    /// Whether the latest message that was looked at waits for a promotion that most likely never comes.
+    asked_in_vain: bool,
     /// Bytes that have passed unseen and were noted of no message yet.
     passed_bytes: usize,
 }
@@ -86,6 +88,7 @@ impl Default for Reader {
             saved_whole: 0,
             decided: (0, 0),
             in_vain: 0,
+            asked_in_vain: false,
             passed_bytes: 0,
         }
     }
@@ -166,6 +169,7 @@ impl Reader {
         if !read.may_be_direct() {
             return true;
         }
+        self.asked_in_vain = false;
         let Some(index) = self.find(read.process) else {
             return false;
         };
@@ -201,6 +205,7 @@ impl Reader {
                 let passed = known.recurrence.take_passed(read.bytes);
                 range.buffer.pass(account, read.bytes, passed);
                 let waits = range.buffer.waits(account, read.bytes);
+                self.asked_in_vain = waits && range.buffer.is_asked_in_vain();
                 self.ranges.waits(read);
                 waits
             }

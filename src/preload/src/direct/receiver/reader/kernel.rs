@@ -96,7 +96,8 @@ impl Reader {
         };
         let helped = |peer: &Arc<Peer>| known.cooperation.is_shared(peer, read.bytes);
         let varies = known.recurrence.are_mostly_new();
-        match (varies || self.ranges.are_many()) && !known.peer.as_ref().is_some_and(helped) {
+        let all_in_vain = varies || self.ranges.are_many() || self.asked_in_vain;
+        match all_in_vain && !known.peer.as_ref().is_some_and(helped) {
             true => Recurrence::between_looks(read.bytes),
             false => 0,
         }
