@@ -127,12 +127,16 @@ impl Bindings {
                 self.unsettled = 0;
                 Set::Certain
             }
-            Found::Unsettled if self.unsettled < MAX_LOOKS => {
-                self.unsettled += 1;
+            Found::Unsettled => {
+                // Also where it is refused now: the next look may find all set, and must not be certain too soon.
                 self.unsettled_at = Some(Instant::now());
-                Set::NotYet
+                self.unsettled = self.unsettled.saturating_add(1);
+                match self.unsettled <= MAX_LOOKS {
+                    true => Set::NotYet,
+                    false => Set::Refused,
+                }
             }
-            _ => Set::Refused,
+            Found::Refused => Set::Refused,
         }
     }
 
